@@ -1,0 +1,44 @@
+# Everything runs in .venv, which the first target that needs it creates.
+# A fresh machine needs Python 3.11 or later, make, and a network.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SEED ?= 1
+
+.PHONY: help install demo check test lint types bench soak clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+install: .venv/installed  ## the virtual environment with everything
+
+.venv/installed: pyproject.toml requirements.lock
+	@echo "Setting up .venv (a few minutes the first time) ..."
+	@$(PYTHON) .ci/venv.py .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch .venv/installed
+
+demo: install  ## the main job on generated auctions
+	@$(BIN)/tamis demo
+
+check: install  ## the fast tests, under two minutes
+	@$(BIN)/python -m pytest -m "not slow" -n 2
+
+test: install  ## the whole suite, with coverage
+	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+lint: install  ## linter, formatter, type checker
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: install  ## the benchmarks, with a table
+	@$(BIN)/python -m benchmarks
+
+soak: install  ## the long seeded runs that the suite samples; SEED=n for another
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 tests/contract tests/language tests/predicates tests/model
+	@$(BIN)/python -m tests.soak --seed $(SEED)
+
+clean:  ## remove the environment and all caches
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage htmlcov dist

@@ -1,0 +1,73 @@
+"""Tamis matches a stream of events against millions of standing subscriptions."""
+
+from tamis.engine.engine import Engine, Subscribed
+from tamis.engine.explanation import Explanation
+from tamis.engine.matches import Matches
+from tamis.engine.subscription import Rejected, Subscription
+from tamis.errors import (
+    DuplicateIdError,
+    EventError,
+    LimitError,
+    MissingExtraError,
+    NeverMatchesWarning,
+    ParseError,
+    StorageError,
+    SubscriptionError,
+    TamisError,
+    TaxonomyError,
+    UnknownIdError,
+    UnsupportedError,
+)
+from tamis.language.jsonform import from_json, to_json
+from tamis.language.parser import parse
+from tamis.language.python import attr, call, pattern, quantity, timestamp, var
+from tamis.language.template import Templates
+from tamis.model.event import Event
+from tamis.model.limits import Limits
+from tamis.model.readers import read_events, read_json, read_ndjson
+from tamis.model.taxonomy import Taxonomy
+from tamis.model.timestamp import Timestamp
+from tamis.predicates.expression import Expression, all_of, any_of
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DuplicateIdError",
+    "Engine",
+    "Event",
+    "EventError",
+    "Explanation",
+    "Expression",
+    "LimitError",
+    "Limits",
+    "Matches",
+    "MissingExtraError",
+    "NeverMatchesWarning",
+    "ParseError",
+    "Rejected",
+    "StorageError",
+    "Subscribed",
+    "Subscription",
+    "SubscriptionError",
+    "TamisError",
+    "Taxonomy",
+    "TaxonomyError",
+    "Templates",
+    "Timestamp",
+    "UnknownIdError",
+    "UnsupportedError",
+    "all_of",
+    "any_of",
+    "attr",
+    "call",
+    "from_json",
+    "parse",
+    "pattern",
+    "quantity",
+    "read_events",
+    "read_json",
+    "read_ndjson",
+    "timestamp",
+    "to_json",
+    "var",
+]

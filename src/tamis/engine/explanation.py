@@ -1,0 +1,212 @@
+"""Why an event matches a subscription, or why not: the tree of clauses with their truth.
+
+    ✗ category is a 'furniture' and price < 100
+    ├── ✓ category is a 'furniture'    category is 'chair'
+    └── ✗ price < 100                  price is 250
+
+A clause is true if some binding makes it so, false if none does but one makes it false, and
+unknown if every binding leaves it open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from tamis.engine.scan import Trial, bound_paths
+from tamis.engine.subscription import Subscription
+from tamis.model.event import Event
+from tamis.model.kinds import Value
+from tamis.model.limits import LIMITS, Limits
+from tamis.model.paths import Path, format_path
+from tamis.model.taxonomy import Taxonomy
+from tamis.predicates.expression import And, Comparison, Contains, Expression, Not, Or, Present
+from tamis.predicates.printing import format_value
+from tamis.predicates.terms import Constant
+from tamis.predicates.truth import Truth, conjunction, contains, disjunction, negation
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+MARKS: Mapping[Truth, str] = {True: "✓", False: "✗", None: "?"}
+WORDS: Mapping[Truth, str] = {True: "true", False: "false", None: "unknown"}
+_COLORS: Mapping[Truth, str] = {True: "green", False: "red", None: "yellow"}
+_MOST_VALUES = 10
+_MOST_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A value of the event that a clause was held against; no truth where several decide."""
+
+    attribute: str
+    value: Value
+    truth: Truth = None
+    decides: bool = False
+
+    def __str__(self) -> str:
+        text = f"{self.attribute} is {_short(format_value(self.value))}"
+        return f"{text} {MARKS[self.truth]}" if self.decides else text
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A clause, its truth on the event, the values that it saw, and its parts."""
+
+    clause: str
+    truth: Truth
+    seen: tuple[Seen, ...] = ()
+    note: str = ""
+    parts: tuple[Explanation, ...] = ()
+    id: str | None = None
+
+    @property
+    def matches(self) -> bool:
+        """Whether the clause is true of the event."""
+        return self.truth is True
+
+    @property
+    def evidence(self) -> str:
+        """The values and remarks beside the clause, in one line."""
+        shown = [str(value) for value in self.seen[:_MOST_VALUES]]
+        if len(self.seen) > _MOST_VALUES:
+            shown.append(f"and {len(self.seen) - _MOST_VALUES} more")
+        return ", ".join([*shown, self.note] if self.note else shown)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain data, for JSON."""
+        plain: dict[str, Any] = {"clause": self.clause, "truth": WORDS[self.truth]}
+        if self.id is not None:
+            plain["id"] = self.id
+        if self.evidence:
+            plain["evidence"] = self.evidence
+        if self.parts:
+            plain["parts"] = [part.to_dict() for part in self.parts]
+        return plain
+
+    def __str__(self) -> str:
+        rows = list(self._rows("", ""))
+        width = min(60, max(len(clause) for clause, _ in rows))
+        return "\n".join(f"{clause:<{width}}    {said}".rstrip() for clause, said in rows)
+
+    def _rows(self, first: str, others: str) -> Iterator[tuple[str, str]]:
+        yield f"{first}{MARKS[self.truth]} {_short(self.clause)}", self.evidence
+        for part in self.parts:
+            last = part is self.parts[-1]
+            branch, rail = ("└── ", "    ") if last else ("├── ", "│   ")
+            yield from part._rows(others + branch, others + rail)
+
+    def __rich__(self) -> Tree:
+        from rich.text import Text
+        from rich.tree import Tree
+
+        def label(node: Explanation) -> Text:
+            color = _COLORS[node.truth]
+            text = Text.assemble((f"{MARKS[node.truth]} ", f"bold {color}"), _short(node.clause))
+            if node.evidence:
+                text.append(f"  {node.evidence}", style=f"italic {color}")
+            return text
+
+        def grow(tree: Tree, node: Explanation) -> Tree:
+            for part in node.parts:
+                grow(tree.add(label(part)), part)
+            return tree
+
+        return grow(Tree(label(self)), self)
+
+    def _repr_html_(self) -> str:
+        color = _COLORS[self.truth]
+        inner = "".join(f"<li>{part._repr_html_()}</li>" for part in self.parts)
+        return (
+            f'<span style="color:{color}">{MARKS[self.truth]}</span> '
+            f"<code>{escape(_short(self.clause))}</code> <i>{escape(self.evidence)}</i>"
+            + (f'<ul style="list-style:none">{inner}</ul>' if inner else "")
+        )
+
+
+def explain(
+    subscription: Subscription,
+    event: Event,
+    taxonomy: Taxonomy | None = None,
+    limits: Limits = LIMITS,
+) -> Explanation:
+    """The explanation of a subscription on an event."""
+    top = _explain(subscription.expression, Trial(event, taxonomy, limits))
+    note = top.note if subscription.enabled else "disabled: it matches nothing"
+    return Explanation(top.clause, top.truth, top.seen, note, top.parts, subscription.id)
+
+
+def _explain(node: Expression, trial: Trial) -> Explanation:
+    truth = trial.verdict(node)
+    parts = () if isinstance(node, Not) and isinstance(node.part, Present) else node.children()
+    explained = tuple(_explain(part, trial) for part in parts)
+    if explained:
+        return Explanation(str(node), truth, note=_joint(node, truth, explained), parts=explained)
+    if isinstance(node, And | Or):
+        return Explanation(str(node), truth, note="always" if truth else "never")
+    seen = tuple(_seen(node, trial))
+    return Explanation(str(node), truth, seen, note="" if seen else _absence(node, trial))
+
+
+def _joint(node: Expression, truth: Truth, parts: tuple[Explanation, ...]) -> str:
+    """A remark where the parts alone would say otherwise: they are true of different bindings."""
+    truths = [part.truth for part in parts]
+    if isinstance(node, Not):
+        apart = negation(truths[0])
+        said = "of another value it is not" if truth else "of every value it is"
+        return said if apart is not truth else ""
+    apart = conjunction(truths) if isinstance(node, And) else disjunction(truths)
+    return "" if apart is truth else "each is true of some value, but not of the same"
+
+
+def _seen(node: Expression, trial: Trial) -> Iterator[Seen]:
+    """The values of the event that a predicate looks at, each with what it makes of it."""
+    inner = node.part if isinstance(node, Not) else node
+    if isinstance(inner, Present):
+        return
+    paths = _paths(inner)
+    alone = len(paths) == 1 and not (
+        isinstance(inner, Comparison) and not isinstance(inner.right, Constant)
+    )
+    for path in paths:
+        for value in _distinct(trial.event.values(path)):
+            if isinstance(inner, Contains):
+                yield Seen(format_path(path), value, contains(inner, [value]), True)
+            elif alone and trial.event.multiple:
+                yield Seen(format_path(path), value, trial.truth(inner, {path: value}), True)
+            else:
+                yield Seen(format_path(path), value)
+
+
+def _absence(node: Expression, trial: Trial) -> str:
+    """What to say of a predicate that saw no value."""
+    inner = node.part if isinstance(node, Not) else node
+    if isinstance(inner, Present):
+        path = inner.attribute.path
+        return "" if trial.event.present(path) else f"{format_path(path)} is missing"
+    said = []
+    for path in _paths(inner):
+        if not trial.event.present(path):
+            said.append(f"{format_path(path)} is missing")
+        elif any(True for _ in trial.event.nodes(path)):
+            said.append(f"{format_path(path)} is a mapping, not a value")
+        else:
+            said.append(f"{format_path(path)} has no values")
+    return ", ".join(said)
+
+
+def _paths(node: Expression) -> list[Path]:
+    if isinstance(node, Contains):
+        return [node.attribute.path]
+    return list(dict.fromkeys(bound_paths(node)))
+
+
+def _distinct(values: Iterator[Value]) -> list[Value]:
+    """The values without repetition, where 1 and true are two."""
+    return list({(type(value), value): value for value in values}.values())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"

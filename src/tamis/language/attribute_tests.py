@@ -1,0 +1,151 @@
+"""The tests that follow an attribute: ``between``, ``in``, ``is a``, ``starts with`` …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tamis.language.cursor import Cursor
+from tamis.predicates.expression import (
+    Between,
+    Contains,
+    Expression,
+    In,
+    InCidr,
+    IsA,
+    Not,
+    Present,
+    TextTest,
+    parse_network,
+)
+from tamis.predicates.terms import Attribute
+
+Item = TypeVar("Item")
+
+
+def read_test(cursor: Cursor, attribute: Attribute) -> Expression | None:
+    """The test of an attribute that begins at the cursor; None if none does."""
+    negated = cursor.accept("not")
+    read = TESTS.get(cursor.token.text.lower()) if cursor.token.sort == "word" else None
+    if read is None:
+        if negated:
+            cursor.unexpected("a test such as 'in' or 'between'", TESTS)
+        return None
+    test = read(cursor, attribute)
+    return Not(test) if negated else test
+
+
+def _between(cursor: Cursor, attribute: Attribute) -> Expression:
+    start = cursor.advance()
+    low = cursor.constant("the lower bound")
+    cursor.expect("and")
+    return cursor.build(start, Between, attribute, low, cursor.constant("the upper bound"))
+
+
+def _in(cursor: Cursor, attribute: Attribute) -> Expression:
+    start = cursor.advance()
+    if cursor.accept("cidr"):
+        return _in_cidr(cursor, attribute)
+    if not cursor.at("("):
+        cursor.unexpected("'(' or 'cidr'", ["cidr"], hint="write in ('a', 'b')")
+    values = read_list(cursor, cursor.constant)
+    return cursor.build(start, In, attribute, values, ignoring_case(cursor))
+
+
+def _in_cidr(cursor: Cursor, attribute: Attribute) -> Expression:
+    start = cursor.token
+
+    def network() -> object:
+        at = cursor.token
+        return cursor.build(at, parse_network, cursor.string("a network such as '10.0.0.0/8'"))
+
+    networks = read_list(cursor, network) if cursor.at("(") else (network(),)
+    return cursor.build(start, InCidr, attribute, networks)
+
+
+def _is(cursor: Cursor, attribute: Attribute) -> Expression:
+    start = cursor.advance()
+    negated = cursor.accept("not")
+    test: Expression
+    if cursor.accept("present"):
+        test = Present(attribute)
+    elif cursor.accept("missing"):
+        test = Not(Present(attribute))
+    elif cursor.accept("a", "an"):
+        test = cursor.build(start, IsA, attribute, cursor.constant("a term of the taxonomy"))
+    elif cursor.at("null"):
+        raise cursor.error("there is no null", hint="write 'is missing', or 'is present'")
+    else:
+        cursor.unexpected(
+            "'a', 'present' or 'missing'",
+            ["a", "present", "missing"],
+            hint="equality is written x = 'y', a kind of y x is a 'y'",
+        )
+    return Not(test) if negated else test
+
+
+def _contains(cursor: Cursor, attribute: Attribute) -> Expression:
+    start = cursor.advance()
+    if cursor.accept("text"):
+        return _text(cursor, attribute, "contains text")
+    value = cursor.constant()
+    return cursor.build(start, Contains, attribute, value, ignoring_case(cursor))
+
+
+def _starts(cursor: Cursor, attribute: Attribute) -> Expression:
+    cursor.advance()
+    cursor.expect("with")
+    return _text(cursor, attribute, "starts with")
+
+
+def _ends(cursor: Cursor, attribute: Attribute) -> Expression:
+    cursor.advance()
+    cursor.expect("with")
+    return _text(cursor, attribute, "ends with")
+
+
+def _like(cursor: Cursor, attribute: Attribute) -> Expression:
+    cursor.advance()
+    return _text(cursor, attribute, "like")
+
+
+def _matches(cursor: Cursor, attribute: Attribute) -> Expression:
+    cursor.advance()
+    return _text(cursor, attribute, "matches")
+
+
+def _text(cursor: Cursor, attribute: Attribute, operator: str) -> Expression:
+    at = cursor.token
+    pattern = cursor.constant("a string")
+    return cursor.build(at, TextTest, attribute, operator, pattern, ignoring_case(cursor))
+
+
+def ignoring_case(cursor: Cursor) -> bool:
+    """Step over ``ignoring case``, if it stands here."""
+    if not cursor.accept("ignoring"):
+        return False
+    cursor.expect("case")
+    return True
+
+
+def read_list(cursor: Cursor, read: Callable[[], Item]) -> tuple[Item, ...]:
+    """One item or several in parentheses, separated by commas."""
+    cursor.expect("(")
+    items = [read()]
+    while cursor.accept(","):
+        items.append(read())
+    if not cursor.accept(")"):
+        cursor.unexpected("',' or ')'")
+    return tuple(items)
+
+
+TESTS: dict[str, Callable[[Cursor, Attribute], Expression]] = {
+    "between": _between,
+    "in": _in,
+    "is": _is,
+    "contains": _contains,
+    "starts": _starts,
+    "ends": _ends,
+    "like": _like,
+    "matches": _matches,
+}

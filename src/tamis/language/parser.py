@@ -1,0 +1,284 @@
+"""The text notation: a precedence parser that reads each token once and never goes back.
+
+    expression  := [prefixes] or
+    or          := and ('or' and)*
+    and         := not ('and' not)*
+    not         := 'not' not | predicate
+    predicate   := sum [comparison sum ['ignoring' 'case'] | ['not'] test]
+    sum         := product (('+' | '-') product)*
+    product     := unary (('*' | '/') unary)*
+    unary       := '-' unary | primary
+    primary     := literal | path | ?variable | name '(' arguments ')' | '(' or ')' | '{' … '}'
+
+Terms and expressions share the ladder, since an opening parenthesis does not tell which of the
+two it opens; each rung checks what the rung below handed up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from tamis.errors import ParseError, SubscriptionError, suggestion
+from tamis.language.attribute_tests import TESTS, ignoring_case, read_list, read_test
+from tamis.language.cursor import Cursor
+from tamis.language.lexer import Token, next_token
+from tamis.language.patterns import read_pattern, read_prefixes
+from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
+from tamis.model.paths import RESERVED, parse_path
+from tamis.predicates.expression import (
+    FLIPPED,
+    And,
+    Argument,
+    Call,
+    Comparison,
+    Expression,
+    Not,
+    Or,
+    Pattern,
+    all_of,
+    any_of,
+)
+from tamis.predicates.terms import Attribute, Constant, Quantity, Term, Variable, calculate
+
+Operand = Term | Expression
+Reader = Callable[[], Operand]
+
+_MISSPELT = {"==": "write '='", "<>": "write '!='"}
+_WORDS = (*TESTS, "not", "and", "or")
+
+
+def parse(
+    text: str,
+    *,
+    prefixes: Mapping[str, str] | None = None,
+    attributes: Collection[str] | None = None,
+    limits: Limits = LIMITS,
+) -> Expression:
+    """The expression that a text denotes.
+
+    ``prefixes`` are for IRIs in graph patterns; ``attributes``, if given, are the dotted paths
+    that may occur: any other is an error with a hint.
+    """
+    return Parser(text, prefixes or {}, attributes, limits).parse()
+
+
+def check_text(text: str, limits: Limits) -> None:
+    """Refuse what cannot be the text of a subscription."""
+    if not isinstance(text, str):
+        raise SubscriptionError(f"the text of a subscription is no {type(text).__name__}")
+    check_limit(len(text), limits.text, "characters in one subscription")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            problem = "a lone surrogate, which is no Unicode character,"
+            raise ParseError(problem, text, error.start) from error
+
+
+class Parser(Cursor):
+    """Reads one text."""
+
+    def __init__(
+        self,
+        text: str,
+        prefixes: Mapping[str, str],
+        attributes: Collection[str] | None = None,
+        limits: Limits = LIMITS,
+        start: int = 0,
+    ) -> None:
+        check_text(text, limits)
+        declared, start = read_prefixes(text, start)
+        self.prefixes = {**prefixes, **declared}
+        self.attributes = attributes
+        self.limits = limits
+        self.depth = 0
+        self.words = {"or": ("or",), "and": ("and",), "not": ("not",)}
+        super().__init__(text, start)
+
+    def parse(self) -> Expression:
+        """The whole text as one expression."""
+        if self.token.sort == "end":
+            raise self.error("an empty subscription", hint="write 'true' to match every event")
+        start = self.token
+        expression = self.as_expression(self.disjunction(), start)
+        if self.token.sort != "end":
+            self.unexpected("'and', 'or' or the end", _WORDS)
+        return expression
+
+    # The ladder, from the weakest operator to the strongest.
+
+    def disjunction(self) -> Operand:
+        return self.chain(self.words["or"], self.conjunction, Or)
+
+    def conjunction(self) -> Operand:
+        return self.chain(self.words["and"], self.negation, And)
+
+    def chain(self, words: tuple[str, ...], read: Reader, kind: type[And] | type[Or]) -> Operand:
+        start = self.token
+        first = read()
+        if not self.at(*words):
+            return first
+        parts = [self.as_expression(first, start)]
+        while self.accept(*words):
+            start = self.token
+            parts.append(self.as_expression(read(), start))
+        return self.build(start, all_of if kind is And else any_of, *parts)
+
+    def negation(self) -> Operand:
+        start = self.token
+        if not self.accept(*self.words["not"]):
+            return self.predicate()
+        self.descend(start)
+        part = self.as_expression(self.negation(), start)
+        self.depth -= 1
+        return Not(part)
+
+    def predicate(self) -> Operand:
+        start = self.token
+        left = self.sum()
+        if isinstance(left, Expression):
+            return left
+        operator = self.token
+        if operator.sort == "symbol" and operator.text in FLIPPED:
+            self.advance()
+            right = self.as_term(self.sum())
+            folded = ignoring_case(self)
+            made = self.build(start, Comparison, left, operator.text, right, folded)
+            if self.token.text in FLIPPED:
+                raise self.error("comparisons do not chain", hint="write a < x and x < b")
+            return made
+        if operator.text in _MISSPELT:
+            raise self.error(f"unknown operator {operator}", hint=_MISSPELT[operator.text])
+        test = read_test(self, left) if isinstance(left, Attribute) else None
+        return left if test is None else test
+
+    def sum(self) -> Operand:
+        left = self.product()
+        while self.at("+", "-"):
+            left = self.arithmetic(left, self.product)
+        return left
+
+    def product(self) -> Operand:
+        left = self.unary()
+        while self.at("*", "/"):
+            left = self.arithmetic(left, self.unary)
+        return left
+
+    def arithmetic(self, left: Operand, read: Reader) -> Operand:
+        operator = self.advance()
+        right = self.as_term(read())
+        return self.build(operator, calculate, self.as_term(left, operator), operator.text, right)
+
+    def unary(self) -> Operand:
+        start = self.token
+        if not self.at("-"):
+            return self.primary()
+        if next_token(self.text, start.end).sort == "number":
+            return self.constant()
+        self.advance()
+        self.descend(start)
+        operand = self.as_term(self.unary())
+        self.depth -= 1
+        return self.build(start, calculate, Constant(0), "-", operand)
+
+    def primary(self) -> Operand:
+        token = self.token
+        if token.sort in ("number", "string"):
+            return self.constant("a predicate")
+        if token.sort == "variable":
+            return Variable(self.advance().text[1:])
+        if token.sort == "word":
+            return self.word()
+        if self.accept("("):
+            self.descend(token)
+            inside = self.disjunction()
+            if not self.accept(")"):
+                self.unexpected("')'", _WORDS)
+            self.depth -= 1
+            return inside
+        if self.at("{"):
+            return self.pattern()
+        return self.unexpected("a predicate")
+
+    def word(self) -> Operand:
+        token = self.token
+        word = token.text.lower()
+        if word in ("true", "false"):
+            return self.constant()
+        if word in RESERVED:
+            return self.unexpected("a predicate", hint=f"an attribute of this name: `{token.text}`")
+        if word == "timestamp" and next_token(self.text, token.end).sort == "string":
+            return self.constant()
+        self.advance()
+        if self.at("(") and "`" not in token.text:
+            return self.call(token)
+        return self.attribute(token)
+
+    # What the ladder is built of.
+
+    def attribute(self, token: Token) -> Attribute:
+        attribute = self.build(token, lambda: Attribute(parse_path(token.text)))
+        if self.attributes is not None and str(attribute) not in self.attributes:
+            hint = suggestion(str(attribute), self.attributes)
+            raise self.error(f"unknown attribute '{attribute}'", token, hint)
+        return attribute
+
+    def call(self, name: Token) -> Expression:
+        arguments: tuple[Argument, ...] = ()
+        if next_token(self.text, self.token.end).text == ")":
+            self.expect("(", ")")
+        else:
+            arguments = read_list(self, self.argument)
+        return self.build(name, Call, name.text, arguments)
+
+    def argument(self) -> Argument:
+        if self.token.sort == "variable":
+            return Variable(self.advance().text[1:])
+        start = self.token
+        constant = self.constant("a constant or a ?variable")
+        if self.token.sort != "word":
+            return constant
+        return self.build(start, Quantity, constant, self.advance().text)
+
+    def pattern(self) -> Pattern:
+        start = self.token.start
+        pattern, end = read_pattern(self.text, start, self.prefixes, self.filter, self.limits)
+        self.move(end)
+        return pattern
+
+    def filter(self, text: str, start: int) -> tuple[Expression, int]:
+        """The expression of a FILTER, whose opening parenthesis is at ``start``."""
+        outer, self.words = self.words, {"or": ("||",), "and": ("&&",), "not": ("!",)}
+        self.move(start)
+        opening = self.token
+        self.descend(opening)
+        self.expect("(")
+        expression = self.as_expression(self.disjunction(), opening)
+        self.depth -= 1
+        closing = self.token
+        if not (closing.sort == "symbol" and closing.text == ")"):
+            self.unexpected("')'")
+        self.words = outer
+        return expression, closing.end
+
+    def descend(self, at: Token) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"nested more than {MAX_DEPTH} levels deep", at)
+
+    def as_expression(self, operand: Operand, at: Token) -> Expression:
+        if isinstance(operand, Expression):
+            return operand
+        if isinstance(operand, Constant) and isinstance(operand.value, bool):
+            return And(()) if operand.value else Or(())
+        if isinstance(operand, Attribute):
+            if self.token.sort == "word" and not self.at("and", "or"):
+                self.unexpected("a comparison or a test", _WORDS)
+            hint = f"write {operand} = true, or compare it with something"
+            raise self.error(f"the attribute {str(operand)!r} is no predicate", at, hint)
+        raise self.error("a value alone is no predicate", at, "compare it with an attribute")
+
+    def as_term(self, operand: Operand, at: Token | None = None) -> Term:
+        if isinstance(operand, Term):
+            return operand
+        raise self.error("a predicate cannot stand in a comparison or in arithmetic", at)

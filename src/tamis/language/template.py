@@ -1,0 +1,167 @@
+"""Parsing many texts that differ only in their constants: recognise the template, parse it once.
+
+    category = 'Toy' and price < 5          the text between the literals, and which of them are
+    category = 'Car' and price < 900        numbers, is the key of the template
+
+The first text of a template is parsed in full. The parser tells which constant of the tree came
+from which literal of the text, so that the tree can be rebuilt for other literals without parsing.
+A text whose literals do not all become constants of the tree (networks, worked-out arithmetic) has
+no template and is parsed in full each time; so is one with comments, quoted names or patterns,
+where literals are not told apart by a glance, and one that a constant makes invalid, to get its
+error with the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from tamis.errors import TamisError
+from tamis.language.cursor import Literal
+from tamis.language.lexer import LITERALS
+from tamis.language.parser import Parser, check_text
+from tamis.model.kinds import Value
+from tamis.model.limits import LIMITS, Limits
+from tamis.predicates.expression import Expression, TextTest
+from tamis.predicates.terms import Constant, Term
+
+_MOST = 10_000
+"""Templates kept; when there are more, all are forgotten and learned anew."""
+
+Key = tuple[str | bool, ...]
+Constants = Sequence[Constant]
+Build = Callable[[Constants], Any]
+
+
+class Template(NamedTuple):
+    """How literals become constants, and constants the tree."""
+
+    convert: tuple[Callable[[str], Value], ...]
+    build: Build
+
+    def fill(self, literals: Sequence[str]) -> Expression:
+        """The expression of a text that has this template and these literals."""
+        constants = [Constant(convert(text)) for convert, text in zip(self.convert, literals)]
+        expression: Expression = self.build(constants)
+        return expression
+
+
+class Templates:
+    """Parses texts as ``parse`` does, faster where they repeat a template."""
+
+    def __init__(
+        self,
+        *,
+        prefixes: Mapping[str, str] | None = None,
+        attributes: Collection[str] | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._prefixes = prefixes or {}
+        self._attributes = attributes
+        self._limits = limits
+        self._known: dict[Key, Template | None] = {}
+
+    def parse(self, text: str) -> Expression:
+        """The expression that a text denotes."""
+        check_text(text, self._limits)
+        if "{" in text or "#" in text or "`" in text:
+            return self._parser(text).parse()
+        pieces = LITERALS.split(text)
+        literals = pieces[1::2]
+        key = (*pieces[::2], *[literal[0].isdigit() for literal in literals])
+        if key not in self._known:
+            return self._learn(text, key, len(literals))
+        template = self._known[key]
+        if template is None:
+            return self._parser(text).parse()
+        try:
+            return template.fill(literals)
+        except (TamisError, ValueError):
+            return self._parser(text).parse()
+
+    def parse_many(self, texts: Iterable[str]) -> Iterator[Expression]:
+        """The expressions of many texts, in their order."""
+        return map(self.parse, texts)
+
+    def _parser(self, text: str) -> Parser:
+        return Parser(text, self._prefixes, self._attributes, self._limits)
+
+    def _learn(self, text: str, key: Key, literals: int) -> Expression:
+        parser = self._parser(text)
+        expression = parser.parse()
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[key] = _template(expression, parser.literals, literals)
+        return expression
+
+
+def _template(
+    expression: Expression, literals: Sequence[Literal | None], count: int
+) -> Template | None:
+    """The template of a parsed text; None unless each literal became one constant of the tree."""
+    found = [literal for literal in literals if literal is not None]
+    holes = {id(literal.constant): hole for hole, literal in enumerate(found)}
+    used: set[int] = set()
+    build = _builder(expression, holes, used)
+    if len(found) != count or len(used) != count:
+        return None
+    return Template(tuple(literal.convert for literal in found), build or _constantly(expression))
+
+
+def _builder(node: Any, holes: Mapping[int, int], used: set[int]) -> Build | None:
+    """A function that rebuilds the node around other constants; None if it holds no hole."""
+    if isinstance(node, Constant):
+        hole = holes.get(id(node))
+        if hole is None:
+            return None
+        used.add(hole)
+        return itemgetter(hole)
+    if isinstance(node, tuple):
+        builders = [_builder(value, holes, used) or _constantly(value) for value in node]
+        return lambda constants: tuple([build(constants) for build in builders])
+    if isinstance(node, Expression | Term):
+        return _node_builder(node, holes, used)
+    return None
+
+
+def _node_builder(
+    node: Expression | Term, holes: Mapping[int, int], used: set[int]
+) -> Build | None:
+    """Copies the node slot by slot, for its constructor has seen all but the constants' values.
+
+    Those were checked when they were made, and no node asks more of them, but for the pattern of
+    a test of text: there the constructor looks again.
+    """
+    kind = type(node)
+    names = [field.name for field in fields(node)]  # type: ignore[arg-type]
+    before = len(used)
+    builders = [_builder(getattr(node, name), holes, used) for name in names]
+    if len(used) == before:
+        return None
+    if isinstance(node, TextTest):
+        values = [build or _constantly(getattr(node, name)) for name, build in zip(names, builders)]
+        return lambda constants: kind(*[value(constants) for value in values])
+    setters = [getattr(kind, name).__set__ for name in names]
+    same = [
+        (put, getattr(node, name))
+        for put, name, build in zip(setters, names, builders)
+        if not build
+    ]
+    changing = [(put, build) for put, build in zip(setters, builders) if build]
+    new = kind.__new__
+
+    def rebuild(constants: Constants) -> Any:
+        copy = new(kind)
+        for put, value in same:
+            put(copy, value)
+        for put, build in changing:
+            put(copy, build(constants))
+        return copy
+
+    return rebuild
+
+
+def _constantly(value: Any) -> Build:
+    return lambda _: value

@@ -1,0 +1,168 @@
+"""Events: nested mappings, with lists at any depth, in one canonical form.
+
+    {"shop": "x", "items": [{"color": "red", "price": 3}, {"color": "blue"}]}
+
+    path            values            present
+    shop            'x'               yes
+    items                             yes      (mappings are no values)
+    items.color     'red', 'blue'     yes
+    items.price     3                 yes
+    items.size                        no
+
+The canonical tree holds only dicts, lists and ``Value``s: nulls are gone (a null is a missing
+attribute, a null element is dropped), sets and tuples are lists. Every reader ends here, so the
+same data gives the same event whatever it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tamis.errors import EventError, LimitError
+from tamis.model.kinds import Value, equal, to_value
+from tamis.model.limits import LIMITS, MAX_DEPTH, Limits
+from tamis.model.paths import Path, format_path
+
+Node = Value | dict[str, "Node"] | list["Node"]
+
+_SEQUENCES = (list, tuple, set, frozenset)
+_PLAIN = frozenset({float, bool, type(None)})
+
+
+class Event:
+    """One event: a canonical tree of mappings, lists and values."""
+
+    __slots__ = ("attributes", "multiple")
+
+    attributes: dict[str, Node]
+    multiple: frozenset[str]
+    """The top-level keys with a list anywhere below; the others have exactly one binding."""
+
+    def __init__(self, attributes: Mapping[str, Any], limits: Limits = LIMITS) -> None:
+        if not isinstance(attributes, Mapping):
+            raise EventError(f"an event is a mapping, not a {type(attributes).__name__}")
+        canonical = _Canonical(limits)
+        self.attributes = canonical.mapping(attributes, (), 0)
+        self.multiple = frozenset(canonical.multiple)
+
+    @classmethod
+    def of(cls, source: Event | Mapping[str, Any], limits: Limits = LIMITS) -> Event:
+        """The event itself, or the event that a mapping describes."""
+        return source if isinstance(source, Event) else cls(source, limits)
+
+    def values(self, path: Path) -> Iterator[Value]:
+        """All values at a path, over all lists on the way."""
+        for node in self.nodes(path):
+            if not isinstance(node, dict | list):
+                yield node
+
+    def present(self, path: Path) -> bool:
+        """Whether there is anything at the path, be it a mapping or an empty list."""
+        return any(True for _ in _walk(self.attributes, path, 0, lists=True))
+
+    def nodes(self, path: Path) -> Iterator[Node]:
+        """All mappings and values at a path, over all lists on the way."""
+        return _walk(self.attributes, path, 0, lists=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and _same(self.attributes, other.attributes)
+
+    __hash__ = None  # type: ignore[assignment]  # it holds dicts and lists
+
+    def __repr__(self) -> str:
+        return f"Event({self.attributes!r})"
+
+
+def _walk(node: Node, path: Path, depth: int, *, lists: bool) -> Iterator[Node]:
+    """What stands at the path below a node; with ``lists``, lists at its end count themselves."""
+    if isinstance(node, list):
+        if lists and depth == len(path):
+            yield node
+            return
+        for element in node:
+            yield from _walk(element, path, depth, lists=lists)
+    elif depth == len(path):
+        yield node
+    elif isinstance(node, dict):
+        child = node.get(path[depth])
+        if child is not None:
+            yield from _walk(child, path, depth + 1, lists=lists)
+
+
+def _same(a: Node, b: Node) -> bool:
+    """Whether two trees hold equal values of the same kinds at the same places."""
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(_same, a, b))
+    return not isinstance(b, dict | list) and equal(a, b)
+
+
+class _Canonical:
+    """Builds one canonical tree, counting what it takes in."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.count = 0
+        self.multiple: set[str] = set()
+
+    def mapping(self, raw: Mapping[Any, Any], path: Path, depth: int) -> dict[str, Node]:
+        tree: dict[str, Node] = {}
+        for key, value in raw.items():
+            inside = (*path, self.key(key, path))
+            node = self.node(value, inside, depth + 1)
+            if node is not None:
+                tree[inside[-1]] = node
+        return tree
+
+    def node(self, raw: Any, path: Path, depth: int) -> Node | None:
+        self.count += 1
+        if self.count > self.limits.values:
+            raise LimitError(f"an event holds at most {self.limits.values:,} values and keys")
+        if depth > MAX_DEPTH:
+            raise LimitError(f"an event is at most {MAX_DEPTH} levels deep ({_place(path)})")
+        if type(raw) is str:
+            if raw.isascii() and len(raw) <= self.limits.string:
+                return raw
+        elif type(raw) in _PLAIN:
+            return raw  # type: ignore[no-any-return]  # most values need no second look
+        if isinstance(raw, Mapping):
+            return self.mapping(raw, path, depth)
+        if isinstance(raw, _SEQUENCES) or _is_array(raw):
+            self.multiple.add(path[0])
+            nodes = (self.node(element, path, depth + 1) for element in raw)
+            return [node for node in nodes if node is not None]
+        try:
+            value = to_value(raw)
+        except ValueError as error:
+            raise EventError(f"{error}, at {_place(path)}") from error
+        if isinstance(value, str | bytes) and len(value) > self.limits.string:
+            raise LimitError(
+                f"a string of {len(value):,} at {_place(path)}: the limit is {self.limits.string:,}"
+            )
+        return value
+
+    def key(self, key: Any, path: Path) -> str:
+        if type(key) is str and key.isascii():
+            return key
+        if not isinstance(key, str):
+            raise EventError(
+                f"a key under {_place(path)} is of type {type(key).__name__}, no string"
+            )
+        try:
+            canonical = to_value(key)
+        except ValueError as error:
+            raise EventError(f"{error}, as a key under {_place(path)}") from error
+        assert isinstance(canonical, str)
+        return canonical
+
+
+def _is_array(raw: Any) -> bool:
+    """NumPy arrays (as pandas gives for list columns) count as lists."""
+    return type(raw).__module__ == "numpy" and getattr(raw, "ndim", 0) > 0
+
+
+def _place(path: Path) -> str:
+    text = repr(format_path(path)) if path else "the top"
+    return text if len(text) <= 100 else text[:100] + "…"

@@ -1,0 +1,45 @@
+"""The limits on everything that comes from outside. docs/limits.md is the page for users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tamis.errors import LimitError
+
+MAX_DEPTH = 50
+"""Nesting of an expression and of an event: fixed, since every walk over a tree recurses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an engine, a parser or a reader accepts; every field may be set."""
+
+    text: int = 100_000
+    """Characters in the text (or the JSON form) of one subscription."""
+    operands: int = 1_000
+    """Operands of one ``and`` or ``or``, and triples of one graph pattern."""
+    items: int = 10_000
+    """Values of one ``in``, networks of one ``in cidr``, arguments of one call."""
+    conjunctions: int = 1_024
+    """Conjunctions in the normal form of one subscription."""
+    bindings: int = 100_000
+    """Bindings that one clause may try on one event."""
+    document: int = 16_777_216
+    """Bytes in one JSON event, or in one line of NDJSON."""
+    values: int = 100_000
+    """Values and keys in one event."""
+    string: int = 10_000_000
+    """Characters in one string of an event, and bytes in one of its byte strings."""
+    id: int = 1_000
+    """Characters in the id of a subscription."""
+    metadata: int = 65_536
+    """Characters of JSON in the metadata of a subscription."""
+
+
+LIMITS = Limits()
+
+
+def check_limit(size: int, limit: int, what: str, place: str = "") -> None:
+    """Raise a LimitError if ``size`` exceeds ``limit``; ``what`` is a plural noun."""
+    if size > limit:
+        raise LimitError(f"{size:,} {what}{place}: the limit is {limit:,}")

@@ -1,0 +1,434 @@
+"""The expression tree, the one form of a subscription that everything else works on.
+
+    Expression
+    ├── Comparison     price < 5          new.price < old.price         ?d * 2 < price
+    ├── Between        price between 1 and 5
+    ├── In             color in ('red', 'blue')
+    ├── IsA            category is a 'furniture'
+    ├── Contains       tags contains 'new'                    (whole set of values)
+    ├── Present        price is present                       (whole set of values)
+    ├── TextTest       title starts with | ends with | contains text | like | matches 'x'
+    ├── InCidr         ip in cidr ('10.0.0.0/8')
+    ├── Call           near('Bronx', ?d)
+    ├── Pattern        { ?item dct:creator ?who }
+    ├── And, Or        of none (true, false), or of two and more, never directly of their like
+    └── Not            (``x is missing`` is ``Not(Present(x))``)
+
+Nodes are immutable and valid: what cannot be a subscription cannot be built. Equality is
+structural and knows kinds (``x = 1`` is not ``x = true``). ``str`` gives the text notation, which
+parses back to an equal tree, ``repr`` the Python notation, which evaluates to one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tamis.errors import SubscriptionError
+from tamis.model.kinds import ORDERED, Kind
+from tamis.model.limits import LIMITS, check_limit
+from tamis.model.terms import Iri, RdfLiteral
+from tamis.predicates.terms import (
+    Attribute,
+    Constant,
+    Quantity,
+    Term,
+    Variable,
+    check_name,
+    nested,
+    terms_within,
+)
+from tamis.predicates.texts import compile_like, compile_regex
+
+FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The comparison operators, each with the one that says the same with its sides exchanged."""
+EQUALITIES = frozenset({"=", "!="})
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Expression:
+    """A boolean expression; combine with ``&``, ``|`` and ``~``."""
+
+    __slots__ = ()
+
+    depth: int = 0
+
+    def children(self) -> Iterator[Expression]:
+        """The expressions directly inside this one."""
+        return iter(())
+
+    def terms(self) -> Iterator[Term]:
+        """The attributes, constants and variables that this node itself names."""
+        return iter(())
+
+    def __and__(self, other: Expression) -> Expression:
+        return all_of(self, other) if isinstance(other, Expression) else NotImplemented
+
+    def __or__(self, other: Expression) -> Expression:
+        return any_of(self, other) if isinstance(other, Expression) else NotImplemented
+
+    def __invert__(self) -> Expression:
+        return Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "an expression is neither true nor false; combine with &, | and ~ in place of "
+            "and, or and not, and write x.between(a, b) in place of a <= x <= b"
+        )
+
+    def __str__(self) -> str:
+        from tamis.predicates.printing import to_text
+
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        from tamis.predicates.python import to_python
+
+        return to_python(self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Expression):
+    """Two terms held against each other; a lone constant stands on the right."""
+
+    left: Term
+    operator: str
+    right: Term
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        if self.operator not in FLIPPED:
+            raise SubscriptionError(f"unknown comparison {self.operator!r}")
+        if type(self.left) is Constant:
+            if type(self.right) is Constant:
+                raise SubscriptionError("a comparison of two constants says nothing of an event")
+            left, right = self.right, self.left
+            object.__setattr__(self, "left", left)
+            object.__setattr__(self, "right", right)
+            object.__setattr__(self, "operator", FLIPPED[self.operator])
+        if isinstance(self.left, Quantity) or isinstance(self.right, Quantity):
+            raise SubscriptionError("units stand in the arguments of operators only")
+        if type(self.right) is Constant:
+            if self.operator not in EQUALITIES:
+                _check_ordered(self.right)
+            if self.ignore_case:
+                _check_string(self.right, "a comparison ignoring case")
+        if self.ignore_case and self.operator not in EQUALITIES:
+            raise SubscriptionError(f"'{self.operator}' has no form that ignores case")
+
+    def terms(self) -> Iterator[Term]:
+        yield self.left
+        yield self.right
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Between(Expression):
+    """``low <= attribute <= high``, of one kind."""
+
+    attribute: Attribute
+    low: Constant
+    high: Constant
+
+    def __post_init__(self) -> None:
+        _check_ordered(self.low)
+        if self.low.kind is not self.high.kind:
+            raise SubscriptionError(
+                f"between needs two bounds of one kind, not a {self.low.kind} and a "
+                f"{self.high.kind}"
+            )
+
+    def terms(self) -> Iterator[Term]:
+        yield self.attribute
+        yield self.low
+        yield self.high
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class In(Expression):
+    """The attribute equals one of several constants."""
+
+    attribute: Attribute
+    values: tuple[Constant, ...]
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise SubscriptionError("'in' needs at least one value")
+        check_limit(len(self.values), LIMITS.items, "values of 'in'")
+        if self.ignore_case:
+            for value in self.values:
+                _check_string(value, "'in' ignoring case")
+
+    def terms(self) -> Iterator[Term]:
+        yield self.attribute
+        yield from self.values
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IsA(Expression):
+    """The attribute's value is the term or a kind of it, by the taxonomy."""
+
+    attribute: Attribute
+    ancestor: Constant
+
+    def __post_init__(self) -> None:
+        _check_string(self.ancestor, "'is a'")
+
+    def terms(self) -> Iterator[Term]:
+        yield self.attribute
+        yield self.ancestor
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Contains(Expression):
+    """The constant is among the attribute's values (Le Subscribe, section 2.3)."""
+
+    attribute: Attribute
+    value: Constant
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ignore_case:
+            _check_string(self.value, "'contains' ignoring case")
+
+    def terms(self) -> Iterator[Term]:
+        yield self.attribute
+        yield self.value
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Present(Expression):
+    """The event has the attribute, be it with an empty list."""
+
+    attribute: Attribute
+
+    def terms(self) -> Iterator[Term]:
+        yield self.attribute
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TextTest(Expression):
+    """A test on the text of a string."""
+
+    OPERATORS: ClassVar[tuple[str, ...]] = (
+        "starts with",
+        "ends with",
+        "contains text",
+        "like",
+        "matches",
+    )
+
+    attribute: Attribute
+    operator: str
+    pattern: Constant
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        if self.operator not in self.OPERATORS:
+            raise SubscriptionError(f"unknown test of text {self.operator!r}")
+        text = _check_string(self.pattern, f"{self.operator!r}")
+        if self.operator == "like":
+            compile_like(text, ignore_case=self.ignore_case)
+        elif self.operator == "matches":
+            compile_regex(text, ignore_case=self.ignore_case)
+
+    def terms(self) -> Iterator[Term]:
+        yield self.attribute
+        yield self.pattern
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InCidr(Expression):
+    """The attribute is an IP address within one of several networks."""
+
+    attribute: Attribute
+    networks: tuple[Network, ...]
+
+    def __post_init__(self) -> None:
+        if not self.networks:
+            raise SubscriptionError("'in cidr' needs at least one network")
+        check_limit(len(self.networks), LIMITS.items, "networks of 'in cidr'")
+
+    def terms(self) -> Iterator[Term]:
+        yield self.attribute
+
+
+Argument = Constant | Variable | Quantity
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Call(Expression):
+    """An operator applied to the event, with constants and variables."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "operator")
+        if self.name.lower() == "now":
+            raise SubscriptionError(
+                "now() is refused: a subscription must not depend on when it is evaluated; "
+                "compare with a timestamp that the event carries, or with a fixed one"
+            )
+        check_limit(len(self.arguments), LIMITS.items, "arguments of an operator")
+        for argument in self.arguments:
+            if not isinstance(argument, Constant | Variable | Quantity):
+                raise SubscriptionError(
+                    f"an argument of {self.name}() must be a constant or a ?variable"
+                )
+
+    def terms(self) -> Iterator[Term]:
+        return iter(self.arguments)
+
+
+Subject = Iri | Variable
+Object = Iri | RdfLiteral | Variable
+Triple = tuple[Subject, Subject, Object]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pattern(Expression):
+    """A graph pattern: triples with variables, and filters on the variables."""
+
+    triples: tuple[Triple, ...]
+    filters: tuple[Expression, ...] = ()
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.triples:
+            raise SubscriptionError("a graph pattern needs at least one triple")
+        check_limit(len(self.triples), LIMITS.operands, "triples of one pattern")
+        for subject, predicate, value in self.triples:
+            if not isinstance(subject, Iri | Variable) or not isinstance(predicate, Iri | Variable):
+                raise SubscriptionError("subject and property of a triple are IRIs or variables")
+            if not isinstance(value, Iri | RdfLiteral | Variable):
+                raise SubscriptionError("an object is an IRI, a literal or a variable")
+        bound = {term for triple in self.triples for term in triple if type(term) is Variable}
+        for filter_ in self.filters:
+            _check_filter(filter_, bound)
+        object.__setattr__(self, "depth", nested(*(part.depth for part in self.filters)))
+
+    def children(self) -> Iterator[Expression]:
+        return iter(self.filters)
+
+    def terms(self) -> Iterator[Term]:
+        for triple in self.triples:
+            yield from (term for term in triple if isinstance(term, Variable))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class And(Expression):
+    """All of the parts; of none, true. Built by ``all_of``."""
+
+    parts: tuple[Expression, ...]
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _check_parts(self.parts, And))
+
+    def children(self) -> Iterator[Expression]:
+        return iter(self.parts)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Or(Expression):
+    """Any of the parts; of none, false. Built by ``any_of``."""
+
+    parts: tuple[Expression, ...]
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _check_parts(self.parts, Or))
+
+    def children(self) -> Iterator[Expression]:
+        return iter(self.parts)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Not(Expression):
+    """The negation of a part; of an unknown one, unknown."""
+
+    part: Expression
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", nested(self.part.depth))
+
+    def children(self) -> Iterator[Expression]:
+        yield self.part
+
+
+def all_of(*parts: Expression) -> Expression:
+    """The conjunction of the parts."""
+    flat = _flatten(parts, And)
+    return flat[0] if len(flat) == 1 else And(flat)
+
+
+def any_of(*parts: Expression) -> Expression:
+    """The disjunction of the parts."""
+    flat = _flatten(parts, Or)
+    return flat[0] if len(flat) == 1 else Or(flat)
+
+
+def parse_network(text: str) -> Network:
+    """A network from CIDR notation, or an address as a network of one."""
+    try:
+        if "%" in text:
+            raise ValueError("an address with a scope has no network")
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise SubscriptionError(f"{text[:50]!r} is no network: {str(error)[:200]}") from error
+
+
+def nodes_within(expression: Expression) -> Iterator[Expression]:
+    """The expression and all expressions inside it."""
+    yield expression
+    for child in expression.children():
+        yield from nodes_within(child)
+
+
+def _flatten(parts: tuple[Expression, ...], kind: type[And] | type[Or]) -> tuple[Expression, ...]:
+    flat: list[Expression] = []
+    for part in parts:
+        if isinstance(part, kind) and part.parts:
+            flat.extend(part.parts)
+        else:
+            flat.append(part)
+    return tuple(flat)
+
+
+def _check_parts(parts: tuple[Expression, ...], kind: type[And] | type[Or]) -> int:
+    check_limit(len(parts), LIMITS.operands, f"operands of one {kind.__name__.lower()!r}")
+    deepest = 0
+    for part in parts:
+        if len(parts) == 1 or (type(part) is kind and part.parts):
+            raise SubscriptionError("build conjunctions by all_of and disjunctions by any_of")
+        deepest = max(deepest, part.depth)
+    return nested(deepest)
+
+
+def _check_ordered(constant: Constant) -> None:
+    if constant.kind not in ORDERED:
+        raise SubscriptionError(f"a {constant.kind} has no order: compare it by = or !=")
+
+
+def _check_string(constant: Constant, what: str) -> str:
+    if constant.kind is not Kind.STRING:
+        raise SubscriptionError(f"{what} needs a string, not a {constant.kind}")
+    return str(constant.value)
+
+
+def _check_filter(expression: Expression, bound: set[Variable]) -> None:
+    for node in nodes_within(expression):
+        if not isinstance(node, Comparison | And | Or | Not):
+            raise SubscriptionError("a FILTER compares variables; it holds no other predicates")
+        for term in (inner for side in node.terms() for inner in terms_within(side)):
+            if isinstance(term, Attribute):
+                raise SubscriptionError(
+                    f"a FILTER speaks of variables only; write {term} outside the braces"
+                )
+            if isinstance(term, Variable) and term not in bound:
+                raise SubscriptionError(f"?{term.name} in a FILTER is in no triple of its pattern")

@@ -1,0 +1,258 @@
+"""The normal form of a subscription: a disjunction of conjunctions.
+
+    not (a = 1 and b < 2) or c like 'x%' and c != 'xy'
+
+    conjunction   box                          literals
+    1             a: everything but 1
+    2             b: numbers from 2 on
+    3             c: everything but 'xy'       c like 'x%'
+
+Negation is pushed to the predicates. A predicate that is a set of values on an ordered domain
+becomes a side of the conjunction's *box*, where predicates on one attribute are intersected: both
+speak of the value that the binding picked. All others stay as literals, negated ones as such:
+order is not total on every domain, so no operator is ever flipped. ``contains`` and ``is present``
+speak of all values of an attribute and are never intersected with anything.
+
+A box asks for *true*: ``not x < 5`` is the numbers from 5 on, and says nothing of strings, of
+which ``x < 5`` is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import NamedTuple
+
+from tamis.errors import LimitError, SubscriptionError
+from tamis.model.kinds import Kind
+from tamis.model.limits import LIMITS, Limits
+from tamis.model.paths import Path
+from tamis.predicates.expression import (
+    And,
+    Between,
+    Call,
+    Comparison,
+    Expression,
+    In,
+    Not,
+    Or,
+    Pattern,
+    Present,
+    TextTest,
+)
+from tamis.predicates.terms import Attribute, Constant, Variable, terms_within
+from tamis.predicates.valueset import (
+    GREATEST,
+    LEAST,
+    ValueSet,
+    after,
+    before,
+    points,
+    prefixed,
+    range_of,
+)
+
+
+class Literal(NamedTuple):
+    """A predicate that is no set of values, or its negation."""
+
+    predicate: Expression
+    positive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """A box, and literals that must be true besides."""
+
+    box: Mapping[Path, ValueSet] = field(default_factory=dict)
+    literals: frozenset[Literal] = frozenset()
+
+    @staticmethod
+    def of_all(parts: Iterable[Conjunction]) -> Conjunction | None:
+        """All at once; None if no value of some attribute is left."""
+        box: dict[Path, ValueSet] = {}
+        literals: set[Literal] = set()
+        for part in parts:
+            for path, values in part.box.items():
+                box[path] = box[path] & values if path in box else values
+                if box[path].is_empty:
+                    return None
+            literals |= part.literals
+        return Conjunction(box, frozenset(literals))
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether literals exclude each other, or need an attribute that must be missing."""
+        if any(Literal(node, not positive) in self.literals for node, positive in self.literals):
+            return True
+        missing = [path for path, present in _presence(self.literals) if not present]
+        if not missing:
+            return False
+        needed = [*self.box, *_needed(self.literals)]
+        return any(path[: len(gone)] == gone for gone in missing for path in needed)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """The conjunctions of a subscription; it matches if one of them does."""
+
+    conjunctions: tuple[Conjunction, ...]
+
+    @property
+    def never_matches(self) -> bool:
+        """Whether the subscription contradicts itself."""
+        return not self.conjunctions
+
+
+def normalise(expression: Expression, limits: Limits = LIMITS) -> NormalForm:
+    """The normal form, checked: its size is limited and each variable of a constraint is bound."""
+    found = _disjuncts(expression, True, limits.conjunctions)
+    for conjunction in found:
+        _check_variables(conjunction)
+    return NormalForm(tuple(found))
+
+
+def _disjuncts(node: Expression, positive: bool, limit: int) -> list[Conjunction]:
+    """The conjunctions of a node or of its negation, without the contradictory ones."""
+    if isinstance(node, Not):
+        return _disjuncts(node.part, not positive, limit)
+    if isinstance(node, And | Or):
+        every = isinstance(node, And) is positive
+        parts = [(part, _disjuncts(part, positive, limit)) for part in node.parts]
+        return _product(parts, limit) if every else _sum(node, (found for _, found in parts), limit)
+    values = true_set(node, positive)
+    if values is None:
+        return [Conjunction(literals=frozenset({Literal(node, positive)}))]
+    path, allowed = values
+    return [] if allowed.is_empty else [Conjunction({path: allowed})]
+
+
+def _product(parts: list[tuple[Expression, list[Conjunction]]], limit: int) -> list[Conjunction]:
+    single = [found for _, found in parts if len(found) == 1]
+    several = [found for _, found in parts if len(found) > 1]
+    if len(single) + len(several) < len(parts):
+        return []
+    common = Conjunction.of_all(conjunction for (conjunction,) in single)
+    found = [] if common is None else [common]
+    for alternatives in several:
+        if (size := len(found) * len(alternatives)) <= 4 * limit:
+            pairs = map(Conjunction.of_all, product(found, alternatives))
+            found = [pair for pair in pairs if pair is not None]
+        if size > 4 * limit or len(found) > limit:
+            clause, most = max(parts, key=lambda part: len(part[1]))
+            raise LimitError(
+                f"the normal form has more than {limit:,} conjunctions; the clause "
+                f"'{_short(clause)}' multiplies them by {len(most)}: split the subscription, "
+                "or write alternatives of one attribute by 'in'"
+            )
+    return [conjunction for conjunction in found if not conjunction.contradicts_itself]
+
+
+def _sum(node: Expression, parts: Iterable[list[Conjunction]], limit: int) -> list[Conjunction]:
+    """All alternatives; those that are ranges of one and the same attribute become one."""
+    total: list[Conjunction] = []
+    single: dict[Path, int] = {}
+    for conjunction in (conjunction for part in parts for conjunction in part):
+        path = next(iter(conjunction.box), None)
+        if path is None or len(conjunction.box) > 1 or conjunction.literals:
+            total.append(conjunction)
+        elif path in single:
+            index = single[path]
+            union = total[index].box[path] | conjunction.box[path]
+            total[index] = Conjunction({path: union})
+        else:
+            single[path] = len(total)
+            total.append(conjunction)
+        if len(total) > limit:
+            raise LimitError(
+                f"the normal form has more than {limit:,} conjunctions, from the alternatives "
+                f"of '{_short(node)}': split the subscription"
+            )
+    return total
+
+
+def true_set(node: Expression, positive: bool) -> tuple[Path, ValueSet] | None:
+    """Attribute and set of values of which a predicate (or its negation) is true; None if it is
+    no such set."""
+    match node:
+        case Comparison(left=Attribute() as attribute, right=Constant() as constant) if (
+            not node.ignore_case
+        ):
+            values = _compared(node.operator, constant)
+            ordered = node.operator not in ("=", "!=")
+        case Between(attribute=attribute):
+            values = range_of(node.low.kind, before(node.low.value), after(node.high.value))
+            ordered = True
+        case In(attribute=attribute) if not node.ignore_case:
+            values = points(constant.value for constant in node.values)
+            ordered = False
+        case TextTest(attribute=attribute, operator="starts with") if not node.ignore_case:
+            values = prefixed(str(node.pattern.value))
+            ordered = True
+        case _:
+            return None
+    if not positive:
+        values = values.complement()
+        if ordered:  # of values of another kind the predicate is unknown, and so its negation
+            values = values.within(_kind(node))
+    return attribute.path, values
+
+
+def _compared(operator: str, constant: Constant) -> ValueSet:
+    value, kind = constant.value, constant.kind
+    match operator:
+        case "=":
+            return points([value])
+        case "!=":
+            return points([value]).complement()
+        case "<":
+            return range_of(kind, LEAST, before(value))
+        case "<=":
+            return range_of(kind, LEAST, after(value))
+        case ">":
+            return range_of(kind, after(value), GREATEST)
+        case _:
+            return range_of(kind, before(value), GREATEST)
+
+
+def _kind(node: Expression) -> Kind:
+    return next(term.kind for term in node.terms() if isinstance(term, Constant))
+
+
+def _presence(literals: Iterable[Literal]) -> Iterator[tuple[Path, bool]]:
+    for node, positive in literals:
+        if isinstance(node, Present):
+            yield node.attribute.path, positive
+
+
+def _needed(literals: Iterable[Literal]) -> Iterator[Path]:
+    """The attributes that must be there for the literals to be true."""
+    for node, positive in literals:
+        if positive or not isinstance(node, Present):
+            for term in (inner for side in node.terms() for inner in terms_within(side)):
+                if isinstance(term, Attribute):
+                    yield term.path
+
+
+def _check_variables(conjunction: Conjunction) -> None:
+    bound = {
+        term
+        for node, positive in conjunction.literals
+        if positive and isinstance(node, Call | Pattern)
+        for term in node.terms()
+        if isinstance(term, Variable)
+    }
+    for node, _ in conjunction.literals:
+        if isinstance(node, Comparison):
+            for term in (inner for side in node.terms() for inner in terms_within(side)):
+                if isinstance(term, Variable) and term not in bound:
+                    raise SubscriptionError(
+                        f"nothing binds ?{term.name} of '{_short(node)}': in every alternative, "
+                        "a call or a pattern that is not negated must name it"
+                    )
+
+
+def _short(node: Expression) -> str:
+    text = str(node)
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,87 @@
+"""Tests on strings: folding of case, ``like``, and regular expressions in linear time."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from tamis.errors import SubscriptionError
+
+MAX_REGEX = 1_000
+"""Characters in a regular expression or a ``like`` pattern."""
+_REGEX_MEMORY = 1 << 20
+"""Bytes that RE2 may spend on one expression: its own guard against expressions that explode."""
+
+_SPECIAL = frozenset(r"\.+*?()|[]{}^$")
+
+
+@lru_cache(maxsize=1)
+def _folds() -> dict[int, str]:
+    """Unicode's simple case folding, as far as it keeps one code point one code point."""
+    folds = {}
+    for code in range(0x20000):  # no cased letters beyond the first two planes
+        character = chr(code)
+        for folded in (character.casefold(), character.lower()):
+            if len(folded) == 1:
+                if folded != character:
+                    folds[code] = folded
+                break
+    return folds
+
+
+def fold(text: str) -> str:
+    """The text with case folded, code point by code point, so that its length stays."""
+    return text.lower() if text.isascii() else text.translate(_folds())
+
+
+@lru_cache(maxsize=1_000)
+def compile_regex(pattern: str, *, ignore_case: bool = False) -> Any:
+    """A compiled RE2 expression; its ``search`` takes time linear in the text."""
+    import re2
+
+    if len(pattern) > MAX_REGEX:
+        raise SubscriptionError(
+            f"a regular expression of {len(pattern):,} characters: the limit is {MAX_REGEX:,}"
+        )
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _REGEX_MEMORY
+    options.case_sensitive = not ignore_case
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0]
+        said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise SubscriptionError(
+            f"{pattern[:100]!r} is no regular expression in RE2's syntax: {said}"
+        ) from error
+
+
+@lru_cache(maxsize=1_000)
+def compile_like(pattern: str, *, ignore_case: bool = False) -> Any:
+    """A ``like`` pattern as a regular expression: ``%`` any text, ``_`` any character."""
+    return compile_regex(_like_to_regex(pattern), ignore_case=ignore_case)
+
+
+def _like_to_regex(pattern: str) -> str:
+    if len(pattern) > MAX_REGEX // 2 - 10:
+        raise SubscriptionError(
+            f"a like pattern of {len(pattern):,} characters: the limit is {MAX_REGEX // 2 - 10:,}"
+        )
+    parts = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == "%":
+            parts.append(".*")
+        elif character == "_":
+            parts.append(".")
+        else:
+            if character == "\\":
+                character = next(characters, "")
+                if character not in ("%", "_", "\\"):
+                    raise SubscriptionError(
+                        f"a backslash in the like pattern {pattern[:100]!r} must stand before "
+                        "%, _ or another backslash"
+                    )
+            parts.append("\\" + character if character in _SPECIAL else character)
+    return rf"(?s)\A{''.join(parts)}\z"

@@ -1,0 +1,162 @@
+"""Sets of values: what a predicate on one attribute is true of.
+
+Values of each ordered kind lie on a line, and a set of them is a few ranges between *cuts*. A cut
+lies just before or just after a value, so every range is half open and no end needs a flag:
+
+    x < 5      [LEAST, before 5)            x = 5      [before 5, after 5)
+    x <= 5     [LEAST, after 5)             x > 5      [after 5, GREATEST)
+
+Ranges of one kind are sorted and disjoint. Booleans are a plain set; ``rest`` says whether
+everything else is in it (NaN and bytes, which are on no line, but of which ``x != 5`` is true).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tamis.model.kinds import ORDERED, Kind, Value, kind_of
+
+Cut = tuple[int, Value, int] | tuple[int]
+Range = tuple[Cut, Cut]
+Ranges = tuple[Range, ...]
+
+LEAST: Cut = (-1,)
+GREATEST: Cut = (1,)
+
+
+def before(value: Value) -> Cut:
+    """The cut just before a value."""
+    return (0, value, 0)
+
+
+def after(value: Value) -> Cut:
+    """The cut just after a value."""
+    return (0, value, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A set of values of any kinds."""
+
+    ranges: Mapping[Kind, Ranges] = field(default_factory=dict)
+    booleans: frozenset[bool] = frozenset()
+    rest: bool = False
+
+    def __and__(self, other: ValueSet) -> ValueSet:
+        kinds = {
+            kind: _intersection(self.ranges[kind], other.ranges[kind])
+            for kind in self.ranges
+            if kind in other.ranges
+        }
+        return ValueSet(
+            _without_empty(kinds), self.booleans & other.booleans, self.rest and other.rest
+        )
+
+    def __or__(self, other: ValueSet) -> ValueSet:
+        kinds = {
+            kind: _union(self.ranges.get(kind, ()) + other.ranges.get(kind, ()))
+            for kind in (*self.ranges, *other.ranges)
+        }
+        return ValueSet(kinds, self.booleans | other.booleans, self.rest or other.rest)
+
+    def complement(self) -> ValueSet:
+        """Everything else, of every kind."""
+        kinds = {kind: _complement(self.ranges.get(kind, ())) for kind in sorted(ORDERED)}
+        return ValueSet(
+            _without_empty(kinds), frozenset({True, False}) - self.booleans, not self.rest
+        )
+
+    def within(self, kind: Kind) -> ValueSet:
+        """The values of one ordered kind."""
+        return ValueSet(_without_empty({kind: self.ranges.get(kind, ())}))
+
+    def __contains__(self, value: Value) -> bool:
+        kind = kind_of(value)
+        if kind is Kind.BOOLEAN:
+            return value in self.booleans
+        if kind is Kind.BYTES or value != value:
+            return self.rest
+        return any(low <= before(value) < high for low, high in self.ranges.get(kind, ()))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no value is in it."""
+        return not (self.ranges or self.booleans or self.rest)
+
+
+def range_of(kind: Kind, low: Cut, high: Cut) -> ValueSet:
+    """The values of a kind between two cuts."""
+    return ValueSet({kind: ((low, high),)}) if low < high else ValueSet()
+
+
+def points(values: Iterable[Value]) -> ValueSet:
+    """Exactly these values."""
+    ranges: dict[Kind, Ranges] = {}
+    booleans = set()
+    for value in values:
+        if isinstance(value, bool):
+            booleans.add(value)
+        else:
+            kind = kind_of(value)
+            ranges[kind] = (*ranges.get(kind, ()), (before(value), after(value)))
+    return ValueSet({kind: _union(found) for kind, found in ranges.items()}, frozenset(booleans))
+
+
+def prefixed(prefix: str) -> ValueSet:
+    """The strings that begin with a prefix."""
+    successor = _successor(prefix)
+    high = GREATEST if successor is None else before(successor)
+    return range_of(Kind.STRING, before(prefix), high)
+
+
+def _successor(prefix: str) -> str | None:
+    """The least string above all that begin with the prefix; None if there is none."""
+    while prefix:
+        code = ord(prefix[-1])
+        prefix = prefix[:-1]
+        if code < 0x10FFFF:
+            return prefix + chr(0xE000 if code == 0xD7FF else code + 1)
+    return None
+
+
+def _union(ranges: Ranges) -> Ranges:
+    merged: list[Range] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def _intersection(ours: Ranges, theirs: Ranges) -> Ranges:
+    """Both are sorted, so one sweep over the two suffices."""
+    common = []
+    i = j = 0
+    while i < len(ours) and j < len(theirs):
+        low = max(ours[i][0], theirs[j][0])
+        high = min(ours[i][1], theirs[j][1])
+        if low < high:
+            common.append((low, high))
+        if ours[i][1] <= theirs[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(common)
+
+
+def _complement(ranges: Ranges) -> Ranges:
+    gaps = []
+    start = LEAST
+    for low, high in ranges:
+        if start < low:
+            gaps.append((start, low))
+        start = high
+    if start < GREATEST:
+        gaps.append((start, GREATEST))
+    return tuple(gaps)
+
+
+def _without_empty(ranges: Mapping[Kind, Ranges]) -> dict[Kind, Ranges]:
+    return {kind: found for kind, found in ranges.items() if found}

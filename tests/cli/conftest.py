@@ -1,0 +1,49 @@
+"""Small files of events and subscriptions in every format, and a way to run the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.cli.samples import EVENTS, SUBSCRIPTIONS, TAXONOMY, Run, write_ndjson
+from typer.testing import CliRunner, Result
+
+from tamis.cli.main import app
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with events, subscriptions and a taxonomy."""
+    monkeypatch.chdir(tmp_path)
+    write_ndjson(tmp_path / "events.ndjson", EVENTS)
+    write_ndjson(tmp_path / "events.jsonl", EVENTS)
+    (tmp_path / "events.json").write_text(json.dumps(EVENTS, indent=1), "utf-8")
+    batch = pa.RecordBatch.from_struct_array(pa.array(EVENTS))
+    parquet.write_table(pa.Table.from_batches([batch]), tmp_path / "events.parquet")
+    (tmp_path / "events.csv").write_text("category,price\ntoy,3\nchair,\ntoy,30\n", "utf-8")
+
+    write_ndjson(tmp_path / "subscriptions.ndjson", SUBSCRIPTIONS)
+    (tmp_path / "subscriptions.json").write_text(json.dumps(SUBSCRIPTIONS), "utf-8")
+    parquet.write_table(pa.Table.from_pylist(SUBSCRIPTIONS), tmp_path / "subscriptions.parquet")
+    with (tmp_path / "subscriptions.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["id", "subscription"])
+        writer.writeheader()
+        writer.writerows(SUBSCRIPTIONS)
+    (tmp_path / "taxonomy.json").write_text(json.dumps(TAXONOMY), "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def run() -> Run:
+    """Runs the command line in this process; an exception that escapes fails the test."""
+
+    def run(*arguments: str, input: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(
+            app, list(arguments), input=input, prog_name="tamis", catch_exceptions=False
+        )
+
+    return run

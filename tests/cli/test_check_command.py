@@ -1,0 +1,107 @@
+"""``tamis check``: located problems as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.samples import Run, write_ndjson
+from typer.testing import Result
+
+FORM = {"attribute": "prise", "op": "<", "value": 5}
+ROWS = [
+    {"id": "good", "subscription": "price < 5"},
+    {"id": "typo", "subscription": "prise < 5"},
+    {"id": "syntax", "subscription": "price < 5\nand ("},
+    {"id": "never", "subscription": "price < 1 and price > 2"},
+    {"id": "good", "subscription": "true"},
+    {"id": "form", "subscription": FORM},
+    {"id": "kind", "subscription": "category is a 'chiar'"},
+    {"id": "", "subscription": "true"},
+]
+
+
+def problems(result: Result) -> list[dict[str, Any]]:
+    """The problems of a report in JSON."""
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_all_is_well(folder: Path, run: Run) -> None:
+    for suffix in ("ndjson", "json", "csv", "parquet"):
+        result = run("check", f"subscriptions.{suffix}", "--events", f"events.{suffix}")
+        assert result.exit_code == 0
+        assert result.stdout == ""
+        assert result.stderr.endswith(": 2 checked, 0 faulty, 0 with a warning\n")
+
+
+def test_report_as_json(folder: Path, run: Run) -> None:
+    write_ndjson(folder / "rows.ndjson", ROWS)
+    arguments = ("check", "rows.ndjson", "-t", "taxonomy.json", "--format", "json")
+    result = run(*arguments, "--events", "events.ndjson")
+    assert result.exit_code == 1
+    found = {problem["row"]: problem for problem in problems(result)}
+    assert sorted(found) == [1, 2, 3, 4, 5, 6, 7]
+    assert found[1] == {
+        "row": 1,
+        "id": "typo",
+        "line": 1,
+        "column": 1,
+        "severity": "error",
+        "message": "unknown attribute 'prise'",
+        "hint": "did you mean 'price'?",
+    }
+    assert (found[2]["line"], found[2]["column"]) == (2, 6)
+    assert found[3]["severity"] == "warning"
+    assert found[4]["message"] == "the id stands in row 0 too"
+    assert "did you mean 'price'?" in found[5]["message"]
+    assert "did you mean 'chair'?" in found[6]["message"]
+    assert "8 checked, 6 faulty, 1 with a warning" in result.stderr
+
+
+def test_without_a_sample_every_attribute_is_known(folder: Path, run: Run) -> None:
+    write_ndjson(folder / "rows.ndjson", ROWS[:2])
+    assert run("check", "rows.ndjson").exit_code == 0
+
+
+def test_attributes_inside_mappings_and_lists_are_known(folder: Path, run: Run) -> None:
+    text = "bids.amount > 5 and bids is present and tags contains 'new'"
+    assert run("check", "--text", text, "--events", "events.ndjson").exit_code == 0
+    result = run("check", "--text", "bids.amuont > 5", "--events", "events.ndjson")
+    assert "did you mean 'bids.amount'?" in result.stdout
+
+
+def test_report_as_text_shows_place_and_caret(folder: Path, run: Run) -> None:
+    write_ndjson(folder / "rows.ndjson", ROWS[:2])
+    result = run("check", "rows.ndjson", "--events", "events.ndjson")
+    message, *shown = result.stdout.splitlines()
+    assert message.startswith("rows.ndjson: row 1, id 'typo': error: line 1, column 1: unknown")
+    assert message.endswith("'prise'; did you mean 'price'?")
+    assert shown == ["  prise < 5", "  ^"]
+
+
+def test_warnings_are_allowed(run: Run) -> None:
+    result = run("check", "--text", "price < 1 and price > 2")
+    assert result.exit_code == 0
+    assert "warning: the subscription contradicts itself" in result.stdout
+
+
+def test_standard_input(folder: Path, run: Run) -> None:
+    data = (folder / "subscriptions.csv").read_bytes()
+    assert run("check", "-", "--input-format", "csv", input=data).exit_code == 0
+    result = run("check", "-", input=b'{"id": "a", "subscription": "("}')
+    assert result.exit_code == 1
+    assert result.stdout.startswith("standard input: row 0, id 'a': error: line 1, column 2")
+
+
+@pytest.mark.parametrize("text", ["near('Bronx', ?d)", "category is a 'toy'", "price = now()"])
+def test_what_the_engine_refuses_is_an_error(run: Run, text: str) -> None:
+    assert run("check", "--text", text).exit_code == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("a.csv", "--text", "true"), ("-", "--events", "-")])
+def test_wrong_usage(run: Run, arguments: tuple[str, ...]) -> None:
+    result = run("check", *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("tamis: ")

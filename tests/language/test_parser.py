@@ -1,0 +1,175 @@
+"""The text notation: what it reads, what it refuses, and that printing is canonical."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from tests.strategies import expressions
+
+import tamis
+from tamis import Expression, ParseError, attr, call, parse, quantity, timestamp, var
+from tamis.model.limits import MAX_DEPTH, Limits
+
+READINGS: list[tuple[str, Expression]] = [
+    ("price < 5", attr("price") < 5),
+    ("5 > price", attr("price") < 5),
+    ("price = 5.0", attr("price") == 5),
+    ("x != -9223372036854775808", attr("x") != -(2**63)),
+    ("x <= 18446744073709551615", attr("x") <= 2**64 - 1),
+    ("x >= 1.5e3", attr("x") >= 1500),
+    ("x > - 2", attr("x") > -2),
+    ("a = 'it''s'", attr("a") == "it's"),
+    (r"a = 'it\'s \u00e9\n\U0001f600'", attr("a") == "it's é\n😀"),
+    ('a = "double"', attr("a") == "double"),
+    (r"a matches r'\d+'", attr("a").matches(r"\d+")),
+    ("a = TRUE and b = False", (attr("a") == True) & (attr("b") == False)),  # noqa: E712
+    ("a = 1 OR b = 2 aNd c = 3", (attr("a") == 1) | ((attr("b") == 2) & (attr("c") == 3))),
+    ("(a = 1 or b = 2) and c = 3", ((attr("a") == 1) | (attr("b") == 2)) & (attr("c") == 3)),
+    ("not a = 1 and b = 2", ~(attr("a") == 1) & (attr("b") == 2)),
+    ("not (a = 1 and b = 2)", ~((attr("a") == 1) & (attr("b") == 2))),
+    ("a between 1 and 5 and b = 2", attr("a").between(1, 5) & (attr("b") == 2)),
+    ("a not between 1 and 5", ~attr("a").between(1, 5)),
+    ("a in (1, 'x', true)", attr("a").is_in([1, "x", True])),
+    ("a not in (1)", ~attr("a").is_in([1])),
+    ("a in ('X') ignoring case", attr("a").is_in(["X"], ignore_case=True)),
+    ("a is a 'toy'", attr("a").is_a("toy")),
+    ("a is not an 'apple'", ~attr("a").is_a("apple")),
+    ("a contains 'x'", attr("a").contains("x")),
+    ("a contains text 'x'", attr("a").contains_text("x")),
+    ("a starts with 'x' ignoring case", attr("a").starts_with("x", ignore_case=True)),
+    ("a ends with 'x'", attr("a").ends_with("x")),
+    ("a like '%x_'", attr("a").like("%x_")),
+    ("a not like 'x'", ~attr("a").like("x")),
+    ("a is present", attr("a").is_present()),
+    ("a is missing", attr("a").is_missing()),
+    ("a is not present", attr("a").is_missing()),
+    ("ip in cidr '10.0.0.0/8'", attr("ip").in_cidr("10.0.0.0/8")),
+    ("ip in cidr ('10.0.0.0/8', '::1')", attr("ip").in_cidr("10.0.0.0/8", "::1/128")),
+    ("new.price < old.price", attr("new.price") < attr("old.price")),
+    ("a = b ignoring case", attr("a").equals(attr("b"), ignore_case=True)),
+    ("`a.b`.c = 1", attr(("a.b", "c")) == 1),
+    ("`and` = 1", attr(("and",)) == 1),
+    ("timestamp > timestamp '2026-01-01'", attr("timestamp") > timestamp("2026-01-01")),
+    ("in = 1 and like = 2", (attr("in") == 1) & (attr("like") == 2)),
+    ("größe = 'ß'", attr("größe") == "ß"),
+    ("a + b * 2 < 3", attr("a") + attr("b") * 2 < 3),
+    ("(a + b) * 2 < 3", (attr("a") + attr("b")) * 2 < 3),
+    ("a - (b - c) = 0", attr("a") - (attr("b") - attr("c")) == 0),
+    ("-a < 2 * 3", -attr("a") < 6),
+    ("near('Bronx', ?d) and ?d < 5", call("near", "Bronx", var("d")) & (var("d") < 5)),
+    ("within(5 km, 3)", call("within", quantity(5, "km"), 3)),
+    ("now_playing()", call("now_playing")),
+    ("true", tamis.all_of()),
+    ("false or a = 1", tamis.any_of(tamis.any_of(), attr("a") == 1)),
+    ("a = 1 # and b = 2\nand c = 3", (attr("a") == 1) & (attr("c") == 3)),
+]
+
+
+@pytest.mark.parametrize(("text", "expression"), READINGS, ids=[text for text, _ in READINGS])
+def test_reading(text: str, expression: Expression) -> None:
+    assert parse(text) == expression
+
+
+ERRORS = [
+    # text, line, column, words that the message must have
+    ("", 1, 1, ["empty", "true"]),
+    ("price <", 1, 8, ["expected", "the end"]),
+    ("price betwen 1 and 5", 1, 7, ["'betwen'", "did you mean 'between'?"]),
+    ("a = 1 b", 1, 7, ["'b'", "'and'"]),
+    ("a = 1 andd b = 2", 1, 7, ["did you mean 'and'?"]),
+    ("x == 3", 1, 3, ["write '='"]),
+    ("x <> 3", 1, 3, ["write '!='"]),
+    ("a and b = 1", 1, 1, ["write a = true"]),
+    ("5", 1, 1, ["compare it"]),
+    ("x = 'abc", 1, 5, ["does not end"]),
+    ("`x = 1", 1, 1, ["close it by `"]),
+    ("0 < x < 5", 1, 7, ["chain"]),
+    ("1 < 2", 1, 1, ["two constants"]),
+    ("a is null", 1, 6, ["is missing"]),
+    ("at > now() - 5", 1, 6, ["must not depend on when"]),
+    ("(a = 1", 1, 7, ["')'"]),
+    ("a = 1)", 1, 6, ["')'"]),
+    ("x matches '('", 1, 11, ["RE2"]),
+    ("x matches '(?=a)'", 1, 11, ["RE2"]),
+    (r"x = '\q'", 1, 5, [r"\q"]),
+    (r"x like '\\a'", 1, 8, ["backslash"]),
+    ("and = 1", 1, 1, ["`and`"]),
+    ("p(x)", 1, 3, ["?variable"]),
+    ("p(5 parsec)", 1, 3, ["unknown unit"]),
+    ("a > true", 1, 1, ["no order"]),
+    ("a between 1 and 'x'", 1, 3, ["one kind"]),
+    ("a in ()", 1, 7, ["')'"]),
+    ("a in 5", 1, 6, ["in ('a', 'b')"]),
+    ("a starts 'x'", 1, 10, ["'with'"]),
+    ("a = 18446744073709551616", 1, 5, ["64 bits"]),
+    ("a = 1e999", 1, 5, ["finite"]),
+    ("a < 'x' ignoring case", 1, 1, ["ignores case"]),
+    ("a = 1 ignoring case", 1, 1, ["needs a string"]),
+    ("x in cidr '10.0.0.1/8'", 1, 11, ["host bits"]),
+    ("a = 1\n and b === 2", 2, 8, ["write '='"]),
+    ("a = \ud800", 1, 5, ["surrogate"]),
+    (r"a = '\ud800'", 1, 5, ["surrogate"]),
+    ("a = timestamp '2026-13-01'", 1, 15, ["month"]),
+    ("a & b", 1, 3, ["write 'and'"]),
+    ("(a = 1) + 2 < 3", 1, 9, ["arithmetic"]),
+    ("a + 'x' < 3", 1, 3, ["numbers"]),
+    ("{ ?s ?p }", 1, 9, []),
+    ("{ ?s ex:p ?o }", 1, 6, ["prefix"]),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "column", "words"), ERRORS, ids=[e[0] for e in ERRORS])
+def test_errors_have_a_place_and_a_remedy(
+    text: str, line: int, column: int, words: list[str]
+) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert (caught.value.line, caught.value.column) == (line, column), message
+    for word in words:
+        assert word in message
+    assert message.splitlines()[-1].endswith("^")
+
+
+def test_caret_stands_below_the_place() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("category = 'Toy'\n  and prise == 5")
+    assert str(caught.value).splitlines()[1:] == ["    and prise == 5", "              ^"]
+
+
+def test_caret_in_a_long_line_stays_in_a_window() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("a = 1 and " * 500 + "@")
+    assert max(len(line) for line in str(caught.value).splitlines()) < 130
+
+
+def test_unknown_attributes_get_a_hint() -> None:
+    with pytest.raises(ParseError, match="did you mean 'price'") as caught:
+        parse("category = 'Toy' and prise < 5", attributes={"price", "category"})
+    assert caught.value.column == 22
+
+
+def test_depth_is_limited() -> None:
+    deep = "(" * MAX_DEPTH + "a = 1" + ")" * MAX_DEPTH
+    assert parse(deep) == parse("a = 1")
+    for text in ("(" + deep + ")", "not " * 10_000 + "a = 1", "-" * 10_000 + "a < 1"):
+        with pytest.raises(ParseError, match="levels deep"):
+            parse(text)
+
+
+def test_lengths_are_limited() -> None:
+    with pytest.raises(tamis.LimitError, match="characters in one subscription"):
+        parse("a = 1", limits=Limits(text=4))
+    with pytest.raises(tamis.LimitError, match="values of 'in'"):
+        parse(f"a in ({','.join('1' for _ in range(10_001))})")
+    with pytest.raises(tamis.LimitError, match="operands"):
+        parse(" and ".join("a = 1" for _ in range(1_001)))
+    with pytest.raises(ParseError, match="characters"):
+        parse("a = " + "9" * 5_000)
+
+
+@given(expressions())
+def test_printing_is_canonical(expression: Expression) -> None:
+    text = str(expression)
+    assert parse(text) == expression
+    assert str(parse(text)) == text

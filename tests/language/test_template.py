@@ -1,0 +1,82 @@
+"""Templates give what the parser gives, text for text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import expressions
+
+import tamis
+from tamis import Expression, ParseError, Templates, parse
+
+
+def test_template_is_learned_once_and_filled() -> None:
+    templates = Templates()
+    texts = [f"a = 'v{i}' and b < {i} and c between -{i} and {i}.5" for i in range(50)]
+    assert list(templates.parse_many(texts)) == [parse(text) for text in texts]
+    assert len(templates._known) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("a = 5", "a = 'x'"),  # another sort of literal
+        ("x = 'v' and b = 1", "x = ' and b = 1"),  # a string that does not end
+        ("a matches 'x'", "a matches '('"),  # a constant that makes it invalid
+        ("a like 'x'", r"a like '\\x'"),
+        ("a = 1", "a = 99999999999999999999"),
+        ("a = timestamp '2026-01-01'", "a = timestamp 'x'"),
+        ("a = 'x'", r"a = '\q'"),
+        ("ip in cidr '10.0.0.0/8'", "ip in cidr '11.0.0.0/8'"),  # no constants of the tree
+        ("a < 2 * 3", "a < 2 * 4"),
+        ("near(5 km, 'x')", "near(6 km, 'y')"),
+        ("a = 1 # 1", "a = 2 # 2"),
+        ("`a 1` = 1", "`a 2` = 2"),
+        ("a = r'x'", r"a = r'\d'"),
+        ("a1 = 1", "a2 = 2"),
+        ("a in (1, 2)", "a in (3, 3)"),
+        ("a = 'it''s' or a = \"x\"", "a = 'b\"' or a = \"it's\""),
+        ("prefix ex: <http://e/1#> a = 1", "prefix ex: <http://e/2#> a = 2"),
+    ],
+)
+def test_second_text_is_read_as_if_it_were_the_first(first: str, second: str) -> None:
+    templates = Templates()
+    templates.parse(first)
+    assert outcome(templates.parse, second) == outcome(parse, second)
+
+
+def outcome(read: Callable[[str], Expression], text: str) -> Expression | str:
+    try:
+        return read(text)
+    except ParseError as error:
+        return str(error)
+
+
+TEMPLATES = Templates()
+
+
+@given(expressions())
+def test_any_expression(expression: Expression) -> None:
+    text = str(expression)
+    assert TEMPLATES.parse(text) == expression
+    assert TEMPLATES.parse(text) == expression  # once more, by the template
+
+
+@given(st.text(alphabet="ab01.'\"r`#\\ =<()-", max_size=30))
+def test_any_text_is_read_or_refused_as_by_the_parser(text: str) -> None:
+    assert outcome(TEMPLATES.parse, text) == outcome(parse, text)
+
+
+def test_memory_is_bounded() -> None:
+    templates = Templates()
+    for index in range(10_050):
+        templates.parse(f"attribute{index} = 1")
+    assert len(templates._known) <= 10_000
+
+
+def test_error_of_a_bad_type() -> None:
+    with pytest.raises(tamis.SubscriptionError, match="no int"):
+        Templates().parse(5)  # type: ignore[arg-type]

@@ -1,0 +1,83 @@
+"""Who may know whom: the rooms of docs/architecture.md, each importing only those to its left."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tamis
+
+SOURCE = Path(tamis.__file__).parent
+
+CORE = ["errors", "model", "predicates", "language", "bindings", "matching", "graphs", "operators"]
+ROOMS: dict[str, list[str]] = {
+    **{room: CORE[:index] for index, room in enumerate(CORE)},
+    "engine": CORE,
+    "routing": [*CORE, "engine"],
+    "broker": [*CORE, "engine", "routing"],
+    "server": [*CORE, "engine", "routing", "broker"],
+    "client": ["errors", "model"],
+    "spark": [*CORE, "engine", "routing", "client"],
+    "cli": [*CORE, "engine", "routing", "broker", "server", "client", "spark"],
+}
+"""For each room those that it may import."""
+
+
+def imports(path: Path) -> set[str]:
+    """The rooms of Tamis that a module imports, wherever in it the import stands."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports by a relative name"
+            modules = [node.module or ""]
+            if node.module == "tamis":
+                modules = [f"tamis.{alias.name}" for alias in node.names]
+            names = modules
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("tamis.")}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.name)
+def test_rooms_import_only_those_to_their_left(path: Path) -> None:
+    parts = path.relative_to(SOURCE).parts
+    if parts == ("__init__.py",):
+        return
+    room = parts[0].removesuffix(".py")
+    assert room in ROOMS, f"{room} is no room of docs/architecture.md"
+    allowed = {*ROOMS[room], room}
+    if room == "cli":
+        allowed |= {"__version__"}
+    assert imports(path) <= allowed, f"{room} must not import {imports(path) - allowed}"
+
+
+def test_import_is_light() -> None:
+    heavy = ["pyspark", "pyarrow", "numpy", "pandas", "polars", "re2", "rich", "typer"]
+    heavy += ["starlette", "uvicorn", "rdflib", "pyoxigraph", "shapely", "numba"]
+    code = f"import sys, tamis; print([name for name in {heavy} if name in sys.modules])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_import_takes_less_than_three_tenths_of_a_second() -> None:
+    code = "import time; t = time.process_time(); import tamis; print(time.process_time() - t)"
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    assert min(float(run.stdout) for run in runs) < 0.3
+
+
+def test_public_names_are_those_of_the_documentation() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
+    missing = [name for name in tamis.__all__ if f"`{name}" not in page]
+    assert not missing, f"docs/api.md does not mention {missing}"
