@@ -8,6 +8,7 @@ import sys
 import warnings
 
 from rich.progress import track
+
 from tests.fuzz import findings
 
 CHUNK = 1_000

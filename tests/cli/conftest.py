@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.cli.samples import EVENTS, SUBSCRIPTIONS, TAXONOMY, Run, write_ndjson
 from typer.testing import CliRunner, Result
 
 from tamis.cli.main import app
+from tests.cli.samples import EVENTS, SUBSCRIPTIONS, TAXONOMY, Run, write_ndjson
 
 
 @pytest.fixture

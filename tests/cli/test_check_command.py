@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.samples import Run, write_ndjson
 from typer.testing import Result
+
+from tests.cli.samples import Run, write_ndjson
 
 FORM = {"attribute": "prise", "op": "<", "value": 5}
 ROWS = [

@@ -7,13 +7,13 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from tests.cli.samples import Run
 
 from tamis import Engine, Event, parse
 from tamis.cli import auctions
 from tamis.predicates import expression
 from tamis.predicates.expression import Expression, nodes_within
 from tamis.predicates.terms import Arithmetic, Attribute, terms_within
+from tests.cli.samples import Run
 
 PARSED = [parse(text) for _, text in auctions.subscriptions(300)]
 NODES = [node for tree in PARSED for node in nodes_within(tree)]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.cli.samples import Run, write_ndjson
 
 INLINE = '{"price": 3, "bids": [{"by": "ada", "amount": 9}, {"by": "ben", "amount": 4}]}'

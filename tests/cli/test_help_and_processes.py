@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.samples import MATCHES, Run, pairs
 
 import tamis
 from tamis.cli import check, demo, explain, match
+from tests.cli.samples import MATCHES, Run, pairs
 
 MODULES = {"match": match, "explain": explain, "check": check, "demo": demo}
 EXAMPLES = [example for module in MODULES.values() for example in module.EXAMPLES]

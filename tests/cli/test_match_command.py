@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pyarrow import parquet
+
 from tests.cli.samples import MATCHES, Run, pairs, write_ndjson
 
 FILES = ("events.ndjson", "events.jsonl", "events.json", "events.parquet")

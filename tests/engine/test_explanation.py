@@ -8,11 +8,11 @@ import json
 import pytest
 from hypothesis import given
 from rich.console import Console
-from tests.strategies import attribute_expressions, events
 
 from tamis import Engine, Event, Explanation, Expression, Subscription, Taxonomy
 from tamis.engine.explanation import explain
 from tamis.engine.scan import Trial
+from tests.strategies import attribute_expressions, events
 
 FURNITURE = {"chair": ["furniture"]}
 TAXONOMY = Taxonomy({"red": ["color"], "blue": ["color"]})

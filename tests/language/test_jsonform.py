@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from tests.strategies import attribute_expressions, expressions
 
 from tamis.errors import LimitError, SubscriptionError
 from tamis.language.jsonform import from_json, schema, to_json
@@ -20,6 +19,7 @@ from tamis.model.limits import MAX_DEPTH, Limits
 from tamis.model.terms import Iri, RdfLiteral
 from tamis.predicates.expression import Comparison, Expression, Not, Pattern, all_of, any_of
 from tamis.predicates.terms import Attribute, Constant, Variable, calculate
+from tests.strategies import attribute_expressions, expressions
 
 VALIDATOR = Draft202012Validator(schema())
 NAMES = {

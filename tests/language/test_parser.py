@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from tests.strategies import expressions
 
 import tamis
 from tamis import Expression, ParseError, attr, call, parse, quantity, timestamp, var
 from tamis.model.limits import MAX_DEPTH, Limits
+from tests.strategies import expressions
 
 READINGS: list[tuple[str, Expression]] = [
     ("price < 5", attr("price") < 5),

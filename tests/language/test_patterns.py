@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import comparisons, constants, iris, literals, patterns, terms, variables
 
 from tamis.errors import LimitError, ParseError
 from tamis.language.parser import parse
@@ -14,6 +13,7 @@ from tamis.model.limits import Limits
 from tamis.model.terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
 from tamis.predicates.expression import Comparison, Expression, Object, Pattern, Triple
 from tamis.predicates.terms import Constant, Variable
+from tests.strategies import comparisons, constants, iris, literals, patterns, terms, variables
 
 EX = {"ex": "http://example.org/", "": "urn:empty:"}
 S, P, V = Variable("s"), Variable("p"), Variable("o")

@@ -31,7 +31,7 @@ EXAMPLES = (
 )
 
 _BUSIEST = 10
-_EVENTS = 1_000
+_EVENTS = 3_000
 _SEARCHED = 200
 """Events among which the explained ones are sought."""
 

@@ -3,7 +3,8 @@
     category = 'Toy' and price < 5          the text between the literals, and which of them are
     category = 'Car' and price < 900        numbers, is the key of the template
 
-The first text of a template is parsed in full. The parser tells which constant of the tree came
+The first two texts of a template are parsed in full (one that comes alone is not worth the
+learning). The parser tells which constant of the tree came
 from which literal of the text, so that the tree can be rebuilt for other literals without parsing.
 A text whose literals do not all become constants of the tree (networks, worked-out arithmetic) has
 no template and is parsed in full each time; so is one with comments, quoted names or patterns,
@@ -29,6 +30,8 @@ from tamis.predicates.terms import Constant, Term
 
 _MOST = 10_000
 """Templates kept; when there are more, all are forgotten and learned anew."""
+
+_NEW, _SEEN, _NONE = "new", "seen once", "no template"
 
 Key = tuple[str | bool, ...]
 Constants = Sequence[Constant]
@@ -61,7 +64,7 @@ class Templates:
         self._prefixes = prefixes or {}
         self._attributes = attributes
         self._limits = limits
-        self._known: dict[Key, Template | None] = {}
+        self._known: dict[Key, Template | str] = {}
 
     def parse(self, text: str) -> Expression:
         """The expression that a text denotes."""
@@ -71,15 +74,19 @@ class Templates:
         pieces = LITERALS.split(text)
         literals = pieces[1::2]
         key = (*pieces[::2], *[literal[0].isdigit() for literal in literals])
-        if key not in self._known:
-            return self._learn(text, key, len(literals))
-        template = self._known[key]
-        if template is None:
-            return self._parser(text).parse()
-        try:
-            return template.fill(literals)
-        except (TamisError, ValueError):
-            return self._parser(text).parse()
+        template = self._known.get(key, _NEW)
+        if isinstance(template, Template):
+            try:
+                return template.fill(literals)
+            except (TamisError, ValueError):
+                pass  # the parser says what is wrong, and where
+        parser = self._parser(text)
+        expression = parser.parse()
+        if template is _NEW:
+            self._remember(key, _SEEN)
+        elif template is _SEEN:
+            self._remember(key, _template(expression, parser.literals, len(literals)))
+        return expression
 
     def parse_many(self, texts: Iterable[str]) -> Iterator[Expression]:
         """The expressions of many texts, in their order."""
@@ -88,25 +95,22 @@ class Templates:
     def _parser(self, text: str) -> Parser:
         return Parser(text, self._prefixes, self._attributes, self._limits)
 
-    def _learn(self, text: str, key: Key, literals: int) -> Expression:
-        parser = self._parser(text)
-        expression = parser.parse()
+    def _remember(self, key: Key, template: Template | str) -> None:
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[key] = _template(expression, parser.literals, literals)
-        return expression
+        self._known[key] = template
 
 
 def _template(
     expression: Expression, literals: Sequence[Literal | None], count: int
-) -> Template | None:
-    """The template of a parsed text; None unless each literal became one constant of the tree."""
+) -> Template | str:
+    """The template of a parsed text, if each literal became one constant of the tree."""
     found = [literal for literal in literals if literal is not None]
     holes = {id(literal.constant): hole for hole, literal in enumerate(found)}
     used: set[int] = set()
     build = _builder(expression, holes, used)
     if len(found) != count or len(used) != count:
-        return None
+        return _NONE
     return Template(tuple(literal.convert for literal in found), build or _constantly(expression))
 
 
