@@ -37,7 +37,7 @@ bench: install  ## the benchmarks, with a table
 	@$(BIN)/python -m benchmarks
 
 soak: install  ## the long seeded runs that the suite samples; SEED=n for another
-	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 tests/contract tests/language tests/predicates tests/model
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching
 	@$(BIN)/python -m tests.soak --seed $(SEED)
 
 clean:  ## remove the environment and all caches

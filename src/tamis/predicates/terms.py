@@ -157,7 +157,8 @@ def calculate(left: Term, symbol: str, right: Term) -> Term:
 def result_of(left: Value, symbol: str, right: Value) -> int | float | None:
     """The result of arithmetic on numbers: integers exact, division always of reals.
 
-    None where there is none: another kind than numbers, division by zero, overflow of a double.
+    None where there is none: another kind than numbers, division by zero, an integer too large to
+    meet a double.
     """
     if kind_of(left) is not Kind.NUMBER or kind_of(right) is not Kind.NUMBER:
         return None

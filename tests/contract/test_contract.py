@@ -1,0 +1,218 @@
+"""The contract: every matcher, in every mode, on every case.
+
+The rules that the cases cite are those of matching, by number: 1 binding, 2 truth, 3 kinds,
+4 order, 5 variables, 6 exactness, 7 ids. A matcher is under the contract from the moment that
+``MATCHERS`` names it.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tamis
+from tamis.engine.engine import MATCHERS
+from tamis.errors import NeverMatchesWarning
+from tests.contract.arrow import table_of
+from tests.contract.naive import naive_match
+from tests.contract.reading import ALL, GROUPS, Case, read_sequences
+
+SEQUENCES = read_sequences()
+ID = "the case"
+
+pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning")
+
+
+# Modes: each hands the subscription over in some way, and gives back the ids that matched.
+
+
+def by_match(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    engine.subscribe(case.subscription, id=ID)
+    return engine.match(case.event)
+
+
+def by_count(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    engine.subscribe(case.subscription, id=ID)
+    assert (engine.first(case.event) == ID) is case.matches
+    assert engine.count_batch([case.event, case.event]) == [engine.count(case.event)] * 2
+    return [ID] * engine.count(case.event)
+
+
+def by_batch(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    engine.subscribe(case.subscription, id=ID)
+    return _second_row(engine.match_batch([{}, case.event, {"unrelated": 1}]))
+
+
+def by_arrow(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    engine.subscribe(case.subscription, id=ID)
+    return _second_row(engine.match_batch(table_of(case.event)))
+
+
+def by_expression(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    engine.subscribe(tamis.parse(case.subscription), id=ID)
+    return engine.match(case.event)
+
+
+def by_json(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    form = json.dumps(tamis.to_json(tamis.parse(case.subscription)))
+    engine.subscribe(json.loads(form), id=ID)
+    return engine.match(case.event)
+
+
+def after_saving(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    engine.subscribe(case.subscription, id=ID)
+    engine.subscribe("true", id="removed")
+    engine.unsubscribe("removed")
+    engine.save(folder / "engine")
+    loaded = tamis.Engine.load(folder / "engine")
+    assert loaded.matcher == engine.matcher
+    return loaded.match(case.event)
+
+
+def among_others(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    """With twins, an opposite and neighbours around it, of which half are removed again."""
+    names = ("before", "twin before", "opposite", ID, "twin after", "after")
+    opposite = f"not ({case.subscription}\n)"
+    for name in names:
+        engine.subscribe("true", id=f"{name}, removed")
+        if name == ID or name.startswith("twin"):
+            engine.subscribe(case.subscription, id=name)
+        else:
+            engine.subscribe(opposite if name == "opposite" else "unrelated = 1", id=name)
+        engine.subscribe(case.subscription, id=f"{name}, removed too")
+    for name in names:
+        engine.unsubscribe(f"{name}, removed")
+        engine.unsubscribe(f"{name}, removed too")
+    found = engine.match(case.event)
+    assert len(found) == len(set(found))
+    assert not any("removed" in id for id in found)
+    assert "before" not in found
+    assert "after" not in found
+    assert ("twin before" in found) is ("twin after" in found) is case.matches
+    return [id for id in found if id == ID]
+
+
+def after_replacing(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    engine.subscribe("false" if case.matches else "true", id=ID)
+    engine.match(case.event)
+    engine.subscribe(case.subscription, id=ID, replace=True)
+    engine.disable(ID)
+    assert engine.match(case.event) == []
+    engine.enable(ID)
+    return engine.match(case.event)
+
+
+def _second_row(matches: tamis.Matches) -> list[str]:
+    return [id for row, id in matches.pairs() if row == 1]
+
+
+Mode = Callable[[tamis.Engine, Case, Path], list[str]]
+MODES: list[Mode] = [
+    by_match,
+    by_count,
+    by_batch,
+    by_arrow,
+    by_expression,
+    by_json,
+    after_saving,
+    among_others,
+    after_replacing,
+]
+
+
+@pytest.mark.parametrize("matcher", MATCHERS)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__)
+@pytest.mark.parametrize("group", GROUPS)
+def test_cases(matcher: str, mode: Mode, group: str, tmp_path: Path) -> None:
+    """One test for each group, since ten matchers on all cases in all modes would be 80,000."""
+    wrong = []
+    for case in GROUPS[group]:
+        if mode is by_arrow and table_of(case.event) is None:
+            continue
+        engine = tamis.Engine(matcher=matcher, taxonomy=case.taxonomy)
+        found = mode(engine, case, tmp_path)
+        if found != ([ID] if case.matches else []):
+            wrong.append(f"{case.name}: {found}. {case.why}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_text_reads_back_as_the_same_expression(group: str) -> None:
+    for case in GROUPS[group]:
+        expression = tamis.parse(case.subscription)
+        assert tamis.parse(str(expression)) == expression, case.name
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_brute_force_agrees(group: str) -> None:
+    for case in GROUPS[group]:
+        expression = tamis.parse(case.subscription)
+        found = naive_match(expression, case.event, case.taxonomy)
+        assert found is case.matches, f"{case.name}: {case.why}"
+
+
+def test_cases_are_told_apart() -> None:
+    names = [str(case) for case in ALL]
+    assert sorted(names) == sorted(set(names))
+    contents = [repr((case.subscription, case.event, case.taxonomy)) for case in ALL]
+    assert sorted(contents) == sorted(set(contents))
+    assert len(ALL) >= 320
+    assert all(case.why.endswith((".", ")")) for case in ALL)
+
+
+def test_most_cases_can_be_said_in_arrow() -> None:
+    expressible = [case for case in ALL if table_of(case.event) is not None]
+    assert len(expressible) > len(ALL) * 0.8
+
+
+# Sequences of changes: steps, each with what it must do.
+
+
+@pytest.mark.parametrize("matcher", MATCHERS)
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence["name"])
+def test_sequence(matcher: str, sequence: dict[str, Any], tmp_path: Path) -> None:
+    engine = tamis.Engine(matcher=matcher)
+    for number, step in enumerate(sequence["steps"], 1):
+        engine = _take_step(engine, step, tmp_path / "engine", f"step {number}: {step}")
+
+
+def _take_step(engine: tamis.Engine, step: dict[str, Any], path: Path, place: str) -> tamis.Engine:
+    match step:
+        case {"match": event, "gives": ids}:
+            assert sorted(engine.match(event)) == ids, place
+            assert sorted(engine.match_batch([event]).ids()) == ids, place
+        case {"error": name, **rest}:
+            with pytest.raises(getattr(tamis, name)):
+                _take_step(engine, rest, path, place)
+        case {"subscribe": id, "to": subscription, **options}:
+            assert engine.subscribe(subscription, id=id, **options) == id, place
+        case {"subscribe_many": rows, **options}:
+            assert engine.subscribe_many(rows, **options.pop("with", {})).ids == options["takes"]
+        case {"unsubscribe": id}:
+            engine.unsubscribe(id)
+        case {"enable": id}:
+            engine.enable(id)
+        case {"disable": id}:
+            engine.disable(id)
+        case {"save": True}:
+            engine.save(path)
+        case {"load": True}:
+            return tamis.Engine.load(path)
+        case _:
+            raise AssertionError(f"no step: {place}")
+    return engine
+
+
+def test_a_contradiction_is_taken_with_a_warning() -> None:
+    engine = tamis.Engine()
+    with pytest.warns(NeverMatchesWarning):
+        engine.subscribe("a = 1 and a = 2", id=ID)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        engine.subscribe("a = 1 or a = 2", id="another")
+    assert engine.match({"a": [1, 2]}) == ["another"]
