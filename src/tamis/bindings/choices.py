@@ -38,6 +38,11 @@ def bindings(event: Event, paths: Iterable[Path], limit: int) -> Iterator[Bindin
     return _bindings(event.attributes, wanted, 0)
 
 
+def count_bindings(event: Event, paths: Iterable[Path]) -> int:
+    """How many bindings an event has, restricted to some of its attributes."""
+    return _count(event.attributes, sorted(set(paths)), 0)
+
+
 def _bindings(node: Node, paths: list[Path], depth: int) -> Iterator[Binding]:
     if isinstance(node, list):
         if not node:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.matches import Matches
-from tamis.engine.scan import Scan
+from tamis.engine.scan import Scan, Trial
 from tamis.engine.storage import load_rows, save_rows
 from tamis.engine.subscription import (
     Rejected,
@@ -30,15 +30,22 @@ from tamis.errors import (
     UnsupportedError,
     suggestion,
 )
-from tamis.matching.protocol import Matcher, Slot
+from tamis.matching.batch import batches
+from tamis.matching.protocol import Matcher, Pairs, Setting, Slot
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS, Limits
-from tamis.model.readers import read_events
 from tamis.model.taxonomy import Taxonomy
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
 from tamis.predicates.normal import normalise
 
-MATCHERS: dict[str, type[Matcher]] = {"scan": Scan}
+
+def _sieve(setting: Setting) -> Matcher:
+    from tamis.matching.sieve_matcher import SieveMatcher
+
+    return SieveMatcher(setting)
+
+
+MATCHERS: dict[str, Callable[[Setting], Matcher]] = {"scan": Scan, "sieve": _sieve}
 """The matchers by their names; the contract suite runs over all of them."""
 
 
@@ -63,7 +70,7 @@ class Engine:
     def __init__(
         self,
         *,
-        matcher: str = "scan",
+        matcher: str = "sieve",
         taxonomy: Taxonomy | Mapping[str, Iterable[str]] | None = None,
         prefixes: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
@@ -83,9 +90,14 @@ class Engine:
 
     def _restart(self) -> None:
         """A matcher with no slots; what older results hold of the former ids stays theirs."""
-        self._matcher: Matcher = MATCHERS[self.matcher](self.taxonomy, self.limits)
+        setting = Setting(self.taxonomy, self.limits, self._decide)
+        self._matcher: Matcher = MATCHERS[self.matcher](setting)
         self._slots: dict[str, Slot] = {}
         self._ids: list[str] = []
+
+    def _decide(self, event: Event, expression: Expression) -> bool:
+        """The oracle's word on one event and one expression."""
+        return Trial(event, self.taxonomy, self.limits).verdict(expression) is True
 
     # Subscribing.
 
@@ -212,17 +224,37 @@ class Engine:
         """
         import numpy as np
 
-        rows: list[int] = []
-        slots: list[Slot] = []
-        for row, event in enumerate(read_events(events, self.limits)):
-            found = list(islice(self._matcher.match(event), limit))
-            rows.extend([row] * len(found))
-            slots.extend(found)
-        return Matches(np.array(rows, np.int64), np.array(slots, np.int64), self._ids)
+        chunks = list(self._pairs(events, limit))
+        row = np.concatenate([np.empty(0, np.int64), *(chunk.row for chunk in chunks)])
+        slot = np.concatenate([np.empty(0, np.int64), *(chunk.slot for chunk in chunks)])
+        if (row[1:] < row[:-1]).any():
+            order = np.argsort(row, kind="stable")
+            row, slot = row[order], slot[order]
+        return Matches(row, slot, self._ids)
+
+    def match_chunks(self, events: Any, *, limit: int | None = None) -> Iterator[Matches]:
+        """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
+        for pairs in self._pairs(events, limit):
+            if len(pairs.row):
+                yield Matches(pairs.row, pairs.slot, self._ids)
+
+    def _pairs(self, events: Any, limit: int | None) -> Iterator[Pairs]:
+        start = 0
+        for batch in batches(events, self.limits):
+            for row, slot in self._matcher.match_batch(batch, limit):
+                yield Pairs(row + start, slot)
+            start += len(batch)
 
     def count_batch(self, events: Any) -> list[int]:
         """How many subscriptions each of many events matches."""
-        return [self.count(event) for event in read_events(events, self.limits)]
+        counts: list[int] = []
+        for batch in batches(events, self.limits):
+            first = len(counts)
+            counts.extend([0] * len(batch))
+            for row, _ in self._matcher.match_batch(batch, None):
+                for one in row.tolist():
+                    counts[first + one] += 1
+        return counts
 
     def _match(self, event: Event | Mapping[str, Any]) -> Iterator[Slot]:
         return self._matcher.match(Event.of(event, self.limits))

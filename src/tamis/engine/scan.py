@@ -11,9 +11,11 @@ list concerns both. What remains coupled is enumerated, up to ``Limits.bindings`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from tamis.engine.bindings import Binding, bindings
-from tamis.matching.protocol import Slot
+from tamis.bindings.choices import Binding, bindings
+from tamis.matching.batch import Batch
+from tamis.matching.protocol import Pairs, Setting, Slot
 from tamis.model.event import Event, Node
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
@@ -36,9 +38,8 @@ from tamis.predicates.truth import Truth, conjunction, contains, disjunction, ho
 class Scan:
     """The matcher that tries every subscription."""
 
-    def __init__(self, taxonomy: Taxonomy | None = None, limits: Limits = LIMITS) -> None:
-        self._taxonomy = taxonomy
-        self._limits = limits
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
         self._expressions: dict[Slot, tuple[Expression, frozenset[str]]] = {}
 
     def add(self, subscriptions: Iterable[tuple[Slot, Expression]]) -> None:
@@ -53,10 +54,18 @@ class Scan:
 
     def match(self, event: Event) -> Iterator[Slot]:
         """The slots of all subscriptions that the event matches."""
-        trial = Trial(event, self._taxonomy, self._limits)
+        trial = Trial(event, self._setting.taxonomy, self._setting.limits)
         for slot, (expression, keys) in self._expressions.items():
             if trial.matches(expression, keys):
                 yield slot
+
+    def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
+        """The pairs of many events, a chunk for each event."""
+        import numpy as np
+
+        for row, event in enumerate(batch.events()):
+            slots = np.array(list(islice(self.match(event), limit)), np.int64)
+            yield Pairs(np.full(len(slots), row, np.int64), slots)
 
 
 class Trial:

@@ -1,0 +1,198 @@
+"""Points from Arrow's columns, a column at a time, with lists taken apart by their offsets.
+
+An array stands for rows, and a row for *alternatives*: one if no list is on the way to an axis,
+else one for each element. A struct has the combinations of its fields' alternatives:
+
+    items: [{color: red, size: [1, 2]}, {color: blue, size: []}]     3 alternatives of one row
+        items.color   red   red   blue
+        items.size    1     2     -1        (an empty list binds nothing)
+
+Columns that no axis asks for are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types
+
+from tamis.matching.axes import PRESENCE, Axis, Ranks
+from tamis.matching.points import MAX_POINTS, Points
+from tamis.model.arrow_events import check_columns
+from tamis.model.paths import Path
+
+Rows = NDArray[np.int64]
+
+MAX_ALTERNATIVES = 1 << 20
+"""Points of one batch; a batch with more is taken in halves."""
+
+
+class TooManyPointsError(Exception):
+    """A batch has too many points to hold at once, or one event too many to try."""
+
+
+class UnsupportedTypeError(Exception):
+    """A type whose values only the reader of events takes apart: maps, encoded structs."""
+
+
+class Tree:
+    """The paths of the axes, by their keys."""
+
+    def __init__(self) -> None:
+        self.axes: list[int] = []
+        self.children: dict[str, Tree] = {}
+
+    @staticmethod
+    def of(axes: Sequence[Axis]) -> Tree:
+        """The tree of all axes but those of presence."""
+        root = Tree()
+        for number, axis in enumerate(axes):
+            if axis.key.sort != PRESENCE:
+                node = root
+                for key in axis.key.path:
+                    node = node.children.setdefault(key, Tree())
+                node.axes.append(number)
+        return root
+
+
+class Alternatives:
+    """Ranks of alternatives by axis; ``row`` ascends and has every row, None if each has one."""
+
+    def __init__(self, count: int, row: Rows | None, ranks: dict[int, Ranks]) -> None:
+        self.count = count
+        self.row = row
+        self.ranks = ranks
+
+    def take(self, index: Rows) -> dict[int, Ranks]:
+        """The ranks of some alternatives."""
+        return {axis: ranks[index] for axis, ranks in self.ranks.items()}
+
+
+def arrow_points(batch: pa.RecordBatch, axes: Sequence[Axis]) -> Points:
+    """The points of a batch."""
+    check_columns(batch.schema.names, batch.schema.types)
+    columns: Any = batch.columns
+    found = _fields(batch.schema.names, columns, batch.num_rows, Tree.of(axes), axes)
+    if found.row is not None and np.bincount(found.row).max(initial=0) > MAX_POINTS:
+        raise TooManyPointsError
+    total = batch.num_rows if found.row is None else len(found.row)
+    ranks = np.full((total, len(axes)), -1, np.int32, order="F")
+    for number, column in found.ranks.items():
+        ranks[:, number] = column
+    for number, axis in enumerate(axes):
+        if axis.key.sort == PRESENCE:
+            present = _present_field(batch.schema.names, columns, batch.num_rows, axis.key.path)
+            missing = (~present).astype(np.int32)
+            ranks[:, number] = missing if found.row is None else missing[found.row]
+    return Points(ranks, found.row, [])
+
+
+def _alternatives(array: Any, node: Tree, axes: Sequence[Axis]) -> Alternatives:
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _alternatives(array.storage, node, axes)
+    if types.is_map(kind) or types.is_union(kind):
+        raise UnsupportedTypeError
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        if types.is_nested(kind.value_type):
+            raise UnsupportedTypeError
+    elif types.is_struct(kind):
+        names = [field.name for field in kind]
+        return _fields(names, array.flatten(), len(array), node, axes)
+    elif types.is_nested(kind):
+        return _elements(array, node, axes)
+    return Alternatives(
+        len(array), None, {number: axes[number].ranks(array) for number in node.axes}
+    )
+
+
+def _fields(
+    names: Sequence[str], arrays: Sequence[Any], rows: int, node: Tree, axes: Sequence[Axis]
+) -> Alternatives:
+    """The combinations of the alternatives of those fields that an axis asks for."""
+    whole = Alternatives(rows, None, {})
+    for name, array in zip(names, arrays, strict=True):
+        if name in node.children:
+            whole = _combined(whole, _alternatives(array, node.children[name], axes))
+    return whole
+
+
+def _elements(array: Any, node: Tree, axes: Sequence[Axis]) -> Alternatives:
+    """The alternatives of a list's elements; an empty list has one, which binds nothing."""
+    lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = array.flatten()  # of a null list there are none
+    owner = np.repeat(np.arange(len(array)), lengths)
+    if values.null_count:
+        valid = values.is_valid()
+        owner = owner[valid.to_numpy(zero_copy_only=False)]
+        values = values.filter(valid)
+    inner = _alternatives(values, node, axes)
+    row = owner if inner.row is None else owner[inner.row]
+    empty = np.flatnonzero(np.bincount(row, minlength=len(array)) == 0)
+    if len(empty) == 0 and len(row) == len(array):
+        return Alternatives(len(array), None, inner.ranks)
+    every = np.concatenate((row, empty))
+    order = np.argsort(every, kind="stable")
+    nothing = np.full(len(empty), -1, np.int32)
+    ranks = {axis: np.concatenate((found, nothing))[order] for axis, found in inner.ranks.items()}
+    return Alternatives(len(array), every[order], ranks)
+
+
+def _combined(ours: Alternatives, theirs: Alternatives) -> Alternatives:
+    """Every alternative of a row in the one with every alternative of it in the other."""
+    if theirs.row is None and ours.row is None:
+        return Alternatives(ours.count, None, {**ours.ranks, **theirs.ranks})
+    if theirs.row is None:
+        return _combined(theirs, ours)
+    if ours.row is None:
+        return Alternatives(theirs.count, theirs.row, {**ours.take(theirs.row), **theirs.ranks})
+    own = np.bincount(ours.row, minlength=ours.count)
+    other = np.bincount(theirs.row, minlength=ours.count)
+    count = own * other
+    total = int(count.sum())
+    if total > MAX_ALTERNATIVES:
+        raise TooManyPointsError
+    row = np.repeat(np.arange(ours.count), count)
+    within = np.arange(total) - (np.cumsum(count) - count)[row]
+    left = (np.cumsum(own) - own)[row] + within // other[row]
+    right = (np.cumsum(other) - other)[row] + within % other[row]
+    return Alternatives(ours.count, row, {**ours.take(left), **theirs.take(right)})
+
+
+def _present_field(
+    names: Sequence[str], arrays: Sequence[Any], rows: int, path: Path
+) -> NDArray[np.bool_]:
+    for name, array in zip(names, arrays, strict=True):
+        if name == path[0]:
+            return _present(array, path[1:])
+    return np.zeros(rows, bool)
+
+
+def _present(array: Any, path: Path) -> NDArray[np.bool_]:
+    """Whether there is anything at the path below each row of an array."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        return _present(array.storage, path)
+    kind = array.type
+    if types.is_map(kind) or types.is_union(kind):
+        raise UnsupportedTypeError
+    if types.is_run_end_encoded(kind) or (
+        types.is_dictionary(kind) and types.is_nested(kind.value_type)
+    ):
+        raise UnsupportedTypeError
+    if not path:
+        valid: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+        if types.is_dictionary(kind) and array.dictionary.null_count:
+            raise UnsupportedTypeError
+        return valid
+    if types.is_struct(kind):
+        names = [field.name for field in kind]
+        return _present_field(names, array.flatten(), len(array), path)
+    if types.is_nested(kind):
+        lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        owner = np.repeat(np.arange(len(array)), lengths.astype(np.int64))
+        return np.bincount(owner[_present(array.flatten(), path)], minlength=len(array)) > 0
+    return np.zeros(len(array), bool)

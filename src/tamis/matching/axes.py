@@ -1,0 +1,214 @@
+"""Axes of rank space: what a box is a box in.
+
+A side of a box is a set of values of one attribute. A set of numbers lies on the attribute's axis
+of numbers, one of strings on its axis of strings, and one of several kinds (``x != 5`` is true of
+every string) on its *mixed* axis, where the lines of all kinds stand one behind the other:
+
+    x: numbers      0 ........ 7                        x < 5 is one-sided here, as it should be
+    x: mixed        0 .... 4 | 5 .. 6 | 7 | 8 9 | 10    x != 5 is two intervals here
+                    numbers    strings  ^   ^     ^ rest: NaN and bytes
+                                        timestamps, booleans
+
+So an attribute may have several axes, and an event a rank on each: -1 where it has no value of
+that kind. Whether an attribute is there at all is an axis of two ranks, 0 present and 1 missing;
+``is a`` is an interval, or a few, of a numbering of the taxonomy.
+
+Axes are made in two steps. While subscriptions are taken in, a ``LineBuilder`` collects cuts and
+gives each a reference; ``finish`` sorts them, and then a reference has a position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.matching.lines import BooleanLine, Line, number_line, string_line, timestamp_line
+from tamis.matching.terms import TermLine
+from tamis.model.event import Event
+from tamis.model.kinds import Kind, Value, kind_of
+from tamis.model.paths import Path, format_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ranks = NDArray[np.int32]
+
+MIXED, PRESENCE, TERM = "mixed", "presence", "term"
+LINES = (Kind.NUMBER, Kind.STRING, Kind.TIMESTAMP, Kind.BOOLEAN)
+"""The lines of a mixed axis, in their order; behind them is the rest."""
+
+LEAST, GREATEST = -1, -2
+"""References to the ends of a line."""
+
+
+class AxisKey(NamedTuple):
+    """Which values of which attribute an axis is about."""
+
+    path: Path
+    sort: str  # a kind, MIXED, PRESENCE or TERM
+
+    def __str__(self) -> str:
+        return f"{format_path(self.path)} ({self.sort})"
+
+
+class Bound(NamedTuple):
+    """An end of an interval: a cut of a line, by its reference, or an end of the line."""
+
+    line: int
+    reference: int
+
+
+class Interval(NamedTuple):
+    """Neighbouring ranks of an axis, before ranks are known."""
+
+    low: Bound
+    high: Bound
+
+
+class LineBuilder:
+    """The cuts of one line as they come in: single ones, and whole arrays of them."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.count = 0
+        self._chunks: list[tuple[Any, NDArray[np.bool_]]] = []
+        self._values: list[Any] = []
+        self._after: list[bool] = []
+
+    def add(self, value: Value, after: bool) -> int:
+        """Take in one cut; return its reference."""
+        self._values.append(value)
+        self._after.append(after)
+        self.count += 1
+        return self.count - 1
+
+    def add_many(self, values: Any, after: bool) -> NDArray[np.int32]:
+        """Take in a cut for each of many values (an array of NumPy or Arrow)."""
+        self._flush()
+        self._chunks.append((values, np.full(len(values), after)))
+        self.count += len(values)
+        return np.arange(self.count - len(values), self.count, dtype=np.int32)
+
+    def _flush(self) -> None:
+        if self._values:
+            self._chunks.append((self._values, np.array(self._after)))
+            self._values, self._after = [], []
+
+    def finish(self) -> tuple[Line, NDArray[np.int32]]:
+        """The line, and the positions of the references."""
+        self._flush()
+        if self.kind is Kind.BOOLEAN:
+            return BooleanLine(), np.zeros(self.count, np.int32)
+        after = np.concatenate([np.zeros(0, bool), *(after for _, after in self._chunks)])
+        values = _joined([values for values, _ in self._chunks])
+        if self.kind is Kind.NUMBER:
+            return number_line(values, after)
+        if self.kind is Kind.STRING:
+            return string_line(values, after)
+        return timestamp_line(values, after)
+
+
+def _joined(chunks: Sequence[Any]) -> Any:
+    """One array of all chunks if they are of one type, else one list."""
+    if len(chunks) == 1:
+        return chunks[0]
+    if chunks and all(isinstance(chunk, np.ndarray) for chunk in chunks):
+        if len({chunk.dtype for chunk in chunks}) == 1:
+            return np.concatenate(chunks)
+    elif chunks and not any(isinstance(chunk, list | np.ndarray) for chunk in chunks):
+        import pyarrow as pa
+
+        return pa.concat_arrays(chunks)
+    return [value for chunk in chunks for value in _to_list(chunk)]
+
+
+def _to_list(chunk: Any) -> list[Any]:
+    if isinstance(chunk, list):
+        return chunk
+    values: list[Any] = chunk.tolist() if isinstance(chunk, np.ndarray) else chunk.to_pylist()
+    return values
+
+
+class Axis:
+    """One finished axis."""
+
+    __slots__ = ("_lines", "_offsets", "key", "size")
+
+    def __init__(self, key: AxisKey, lines: Sequence[Line] | TermLine) -> None:
+        self.key = key
+        self._lines = lines
+        if isinstance(lines, TermLine):
+            self._offsets, self.size = [0], lines.size
+            return
+        self._offsets = np.cumsum([0, *(line.size for line in lines)]).tolist()
+        self.size = self._offsets[-1]
+        if key.sort == PRESENCE:
+            self.size = 2
+        elif key.sort == MIXED:
+            self.size += 1
+
+    def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and last rank of each line, and of the rest behind those of a mixed axis."""
+        if len(self._offsets) < 2 or self.key.sort == PRESENCE:
+            return np.array([0]), np.array([self.size - 1])
+        first = np.array(self._offsets)
+        return first, np.append(first[1:], self.size) - 1
+
+    def rank(self, value: Value) -> int:
+        """The rank of one value, or -1 if the axis is not about its kind."""
+        if isinstance(self._lines, TermLine):
+            return self._lines.rank(value) if isinstance(value, str) else -1
+        kind = kind_of(value)
+        if self.key.sort != MIXED:
+            return self._lines[0].rank(value) if kind is self.key.sort else -1
+        if kind is Kind.BYTES or value != value:
+            return self.size - 1
+        number = LINES.index(kind)
+        return int(self._offsets[number]) + self._lines[number].rank(value)
+
+    def ranks(self, array: pa.Array[Any]) -> Ranks:
+        """The ranks of a column, whose nulls are -1."""
+        if isinstance(self._lines, TermLine):
+            return self._lines.ranks(array)
+        if self.key.sort != MIXED:
+            return self._lines[0].ranks(array)
+        out = np.full(len(array), -1, np.int32)
+        for line, offset in zip(self._lines, self._offsets, strict=False):
+            ranks = line.ranks(array)
+            out = np.where(ranks >= 0, ranks + np.int32(offset), out)
+        if array.null_count < len(array):
+            valid = np.asarray(array.is_valid())
+            out[valid & (out < 0)] = self.size - 1
+        return out
+
+    def presence(self, event: Event) -> int:
+        """The rank of an event on an axis of presence."""
+        return 0 if event.present(self.key.path) else 1
+
+    def __repr__(self) -> str:
+        return f"Axis({self.key}, {self.size:,} ranks)"
+
+
+class AxisBuilder:
+    """An axis whose lines are still taking in cuts."""
+
+    def __init__(self, key: AxisKey, terms: TermLine | None) -> None:
+        self.key = key
+        self._terms = terms if key.sort == TERM else None
+        kinds = LINES if key.sort == MIXED else (Kind(key.sort),) if key.sort in LINES else ()
+        self.lines = [LineBuilder(kind) for kind in kinds]
+
+    def finish(self) -> tuple[Axis, list[NDArray[np.int32]]]:
+        """The axis, and for each line the ranks just below its references."""
+        if self._terms is not None:
+            return Axis(self.key, self._terms), []
+        finished = [line.finish() for line in self.lines]
+        axis = Axis(self.key, [line for line, _ in finished])
+        positions = [
+            found + np.int32(offset)
+            for (_, found), offset in zip(finished, axis._offsets, strict=False)
+        ]
+        return axis, positions

@@ -1,0 +1,92 @@
+"""A batch of events as matchers take it: Arrow's columns where there are any, and events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import EventError
+from tamis.model.event import Event
+from tamis.model.limits import LIMITS, Limits
+from tamis.model.readers import read_arrow, read_events
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 1 << 16
+"""Events in one batch."""
+
+
+class Batch:
+    """Events that are matched together: a record batch of Arrow, or a list of events."""
+
+    def __init__(self, source: pa.RecordBatch | Sequence[Event], limits: Limits = LIMITS) -> None:
+        self._limits = limits
+        self._events: Sequence[Event] | None = None
+        self.table: pa.RecordBatch | None = None
+        if isinstance(source, Sequence):
+            self._events = source
+        else:
+            self.table = source
+
+    def __len__(self) -> int:
+        return self.table.num_rows if self.table is not None else len(self.events())
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """Some of the rows."""
+        if self.table is not None:
+            return Batch(self.table.slice(start, stop - start), self._limits)
+        return Batch(self.events()[start:stop], self._limits)
+
+    def events(self) -> Sequence[Event]:
+        """All events of the batch."""
+        if self._events is None:
+            assert self.table is not None
+            self._events = list(read_arrow(self.table, self._limits))
+        return self._events
+
+    def event(self, row: int) -> Event:
+        """One event of the batch."""
+        if self._events is not None:
+            return self._events[row]
+        assert self.table is not None
+        return next(iter(read_arrow(self.table.slice(row, 1), self._limits)))
+
+
+def batches(source: Any, limits: Limits = LIMITS) -> Iterator[Batch]:
+    """Anything that holds events, in batches."""
+    columns = _arrow_batches(source)
+    if columns is not None:
+        for table in columns:
+            for start in range(0, table.num_rows, ROWS):
+                yield _valid(Batch(table.slice(start, ROWS), limits))
+        return
+    events = read_events(source, limits)
+    while part := list(islice(events, ROWS)):
+        yield Batch(part, limits)
+
+
+def _valid(batch: Batch) -> Batch:
+    """The batch, unless its offsets lead outside of its buffers."""
+    import pyarrow as pa
+
+    assert batch.table is not None
+    try:
+        batch.table.validate()
+    except pa.ArrowInvalid as error:
+        raise EventError(f"invalid Arrow data: {error}") from error
+    return batch
+
+
+def _arrow_batches(source: Any) -> Iterable[pa.RecordBatch] | None:
+    """The record batches of Arrow data; None if the source is none."""
+    if type(source).__module__.split(".")[0] != "pyarrow":
+        return None
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatch):
+        return [source]
+    if isinstance(source, pa.Table):
+        return source.to_batches()
+    return source if isinstance(source, pa.RecordBatchReader) else None

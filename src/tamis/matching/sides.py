@@ -1,0 +1,196 @@
+"""From a conjunction to boxes: its sides as intervals of axes, and the products of those.
+
+    color in ('red', 'blue') and price < 5 and title like '%oak%'
+
+    axis                 intervals                   boxes: one for each combination
+    color (string)       'red' | 'blue'              red, below 5, a title that is a string
+    price (number)       below 5                     blue, below 5, a title that is a string
+    title (string)       everything                  (the test of the text is left to the oracle)
+
+A conjunction whose sides have too many combinations is not multiplied out: the sides with the most
+intervals are widened to one that holds them all, and the oracle decides on what passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+
+from tamis.matching.axes import (
+    GREATEST,
+    LEAST,
+    LINES,
+    MIXED,
+    PRESENCE,
+    TERM,
+    AxisBuilder,
+    AxisKey,
+    Bound,
+    Interval,
+)
+from tamis.matching.terms import TermLine
+from tamis.model.kinds import Kind
+from tamis.model.paths import Path
+from tamis.predicates.expression import (
+    Comparison,
+    Contains,
+    InCidr,
+    IsA,
+    Present,
+    TextTest,
+)
+from tamis.predicates.normal import Conjunction, Literal
+from tamis.predicates.terms import Attribute, terms_within
+from tamis.predicates.valueset import Cut, ValueSet
+
+MAX_BOXES = 1_024
+"""Boxes that one conjunction may become, unless a single side alone has more intervals."""
+MAX_AXES = 2_000
+"""Axes of one segment; what rarer attributes are asked is left to the oracle."""
+
+Box = list[tuple[int, Interval]]
+"""The axes, by number, and the interval of each."""
+
+
+class Axes:
+    """The axes of a segment while it takes in subscriptions."""
+
+    def __init__(self, terms: TermLine | None) -> None:
+        self._terms = terms
+        self._numbers: dict[AxisKey, int] = {}
+        self.builders: list[AxisBuilder] = []
+
+    def number(self, key: AxisKey) -> int | None:
+        """The number of an axis, which is made if need be; None if there is no room for more."""
+        number = self._numbers.get(key)
+        if number is None and len(self.builders) < MAX_AXES:
+            number = self._numbers[key] = len(self.builders)
+            self.builders.append(AxisBuilder(key, self._terms))
+        return number
+
+    def boxes(self, conjunction: Conjunction) -> tuple[list[Box], bool]:
+        """The boxes of a conjunction, and whether they say all that it does."""
+        sides: dict[int, list[Interval]] = {}
+        exact = True
+        for path, values in conjunction.box.items():
+            key = AxisKey(path, _sort(values))
+            number = self.number(key)
+            if number is None:
+                exact = False
+            else:
+                sides[number] = list(self._intervals(number, values))
+        for literal in conjunction.literals:
+            exact &= self._add_literal(literal, sides)
+        exact &= _widen(sides)
+        numbers = sorted(sides)
+        combinations = product(*(sides[number] for number in numbers))
+        return [list(zip(numbers, combination)) for combination in combinations], exact
+
+    def _intervals(self, number: int, values: ValueSet) -> Iterable[Interval]:
+        """A set of values as intervals of its axis; neighbouring ones are joined."""
+        builder = self.builders[number]
+        found = list(_line_ranges(values, builder.key.sort == MIXED))
+        for index, (line, low, high) in enumerate(found):
+            follows = index > 0 and low is None and found[index - 1][2] is None
+            if follows and found[index - 1][0] == line - 1:
+                continue  # joined to the one before
+            last = index
+            while (
+                high is None
+                and last + 1 < len(found)
+                and found[last + 1][0] == found[last][0] + 1
+                and found[last + 1][1] is None
+            ):
+                last += 1
+                high = found[last][2]
+            yield Interval(
+                self._bound(builder, line, low, LEAST),
+                self._bound(builder, found[last][0], high, GREATEST),
+            )
+
+    def _bound(self, builder: AxisBuilder, line: int, cut: Cut | None, end: int) -> Bound:
+        if cut is None:
+            return Bound(line, end)
+        _, value, after = cut  # type: ignore[misc]  # neither end of the line
+        if line == len(builder.lines):
+            return Bound(line, end)
+        return Bound(line, builder.lines[line].add(value, bool(after)))
+
+    def _add_literal(self, literal: Literal, sides: dict[int, list[Interval]]) -> bool:
+        """Narrow the sides by what a literal implies; return whether that says it all."""
+        node, positive = literal
+        if isinstance(node, Present):
+            rank = 0 if positive else 1
+            return self._narrow(sides, AxisKey(node.attribute.path, PRESENCE), [(rank, rank)])
+        if isinstance(node, IsA) and self._terms is not None:
+            kinds = self._terms.kinds_of(str(node.ancestor.value), positive)
+            return self._narrow(sides, AxisKey(node.attribute.path, TERM), kinds)
+        if isinstance(node, TextTest | InCidr):  # unknown of all but strings
+            key = AxisKey(node.attribute.path, Kind.STRING)
+            self._require(sides, key)
+        elif isinstance(node, Comparison | Contains):
+            for path in _paths(node):
+                self._narrow(sides, AxisKey(path, PRESENCE), [(0, 0)])
+        return False
+
+    def _require(self, sides: dict[int, list[Interval]], key: AxisKey) -> None:
+        number = self.number(key)
+        if number is not None and number not in sides:
+            sides[number] = [Interval(Bound(0, LEAST), Bound(0, GREATEST))]
+
+    def _narrow(
+        self, sides: dict[int, list[Interval]], key: AxisKey, ranks: list[tuple[int, int]]
+    ) -> bool:
+        """Add a side whose ranks are known, unless the axis has one already."""
+        number = self.number(key)
+        if number is None or number in sides:
+            return number is not None and sides[number] == _known(ranks)
+        sides[number] = _known(ranks)
+        return True
+
+
+def _known(ranks: list[tuple[int, int]]) -> list[Interval]:
+    """Intervals of an axis without cuts of its own: references are positions."""
+    return [Interval(Bound(0, low - 1 if low else LEAST), Bound(0, high)) for low, high in ranks]
+
+
+def _sort(values: ValueSet) -> str:
+    """The axis that a set of values lies on."""
+    kinds = [*values.ranges, *([Kind.BOOLEAN] if values.booleans else [])]
+    return kinds[0] if len(kinds) == 1 and not values.rest else MIXED
+
+
+def _line_ranges(values: ValueSet, mixed: bool) -> Iterable[tuple[int, Cut | None, Cut | None]]:
+    """Line, lower and upper cut of each range in the order of the axis; None is an end."""
+    for kind in LINES:
+        line = LINES.index(kind) if mixed else 0
+        if kind is Kind.BOOLEAN:
+            middle: Cut = (0, False, 1)
+            if values.booleans:
+                low = None if False in values.booleans else middle
+                yield line, low, None if True in values.booleans else middle
+        else:
+            for low, high in values.ranges.get(kind, ()):
+                yield line, low if len(low) > 1 else None, high if len(high) > 1 else None
+    if values.rest:
+        yield len(LINES), None, None
+
+
+def _widen(sides: dict[int, list[Interval]]) -> bool:
+    """Widen sides until their combinations are few; return whether none had to be."""
+    counts = sorted((len(intervals), number) for number, intervals in sides.items())
+    total = 1
+    exact = True
+    for count, number in counts:
+        if total > 1 and total * count > MAX_BOXES:
+            intervals = sides[number]
+            sides[number] = [Interval(intervals[0].low, intervals[-1].high)]
+            exact = False
+        else:
+            total *= count
+    return exact
+
+
+def _paths(node: Comparison | Contains) -> list[Path]:
+    terms = (inner for side in node.terms() for inner in terms_within(side))
+    return [term.path for term in terms if isinstance(term, Attribute)]

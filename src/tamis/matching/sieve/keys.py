@@ -1,0 +1,158 @@
+"""Which access key each box gets: a facility location problem, solved on a sample.
+
+An event pays a probe for every signature whose attributes it has, and a test for every box that
+it then meets. A box with six constraints could stand under dozens of signatures; the fewer are
+open, the fewer probes, and the more boxes are met in vain:
+
+    cost = sum over open signatures of  P(attributes present) * PROBE
+         + sum over boxes of            P(its key is hit)     * (TEST, or COPY if pure)
+
+Opening every signature degenerates when there are thousands (W5: tens of thousands), and so does
+the best key for each box alone, without the first sum. So: rich-get-richer rounds (a signature's
+probe is shared by the boxes that chose it last time), then closing what is not worth its probe.
+Complexity: rounds run on SAMPLE boxes; the final choice looks at the 33 candidates of every box.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.matching.jit import kernel
+from tamis.matching.sieve.boxes import Boxes, Constraints
+from tamis.matching.sieve.signatures import (
+    CANDIDATES,
+    LAST_RESORT,
+    NONE,
+    PLACES,
+    REQUIRED,
+    SORTED,
+    TEST,
+    encode_candidates,
+    make_subsets,
+)
+from tamis.matching.sieve.table import Table, find_entry, hash_keys
+
+PROBE = 15.0  # nanoseconds, as TEST
+SAMPLE = 1 << 15
+ROUNDS, CLOSING_ROUNDS = 6, 24
+MAX_SIGNATURES = 4096
+
+
+@kernel
+def list_candidates(
+    chosen: NDArray[np.int64],
+    boxes: Boxes,
+    constraints: Constraints,
+    code: NDArray[np.int64],
+    cost: NDArray[np.float32],
+) -> None:
+    """Write the candidates of the chosen boxes, a row each."""
+    work = make_subsets()
+    for i in range(len(chosen)):
+        n = encode_candidates(chosen[i], boxes, constraints, work)
+        code[i, :n] = work.code[:n]
+        cost[i, :n] = work.cost[:n]
+
+
+def choose_keys(
+    boxes: Boxes, constraints: Constraints
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the codes of the open signatures, ascending, and for each box the place of its own.
+
+    A sample has no signature for what is rare; the boxes that it left to the last resort choose
+    once more among themselves, for a thousand such boxes would cost every event a thousand tests.
+    """
+    everything = np.arange(len(boxes.slot))
+    choice = np.zeros(len(boxes.slot), np.int32)
+    codes = choose_signatures(everything, boxes, constraints)
+    assign_cheapest(everything, boxes, constraints, number_codes(codes), choice)
+    left = np.flatnonzero(choice == np.searchsorted(codes, LAST_RESORT))
+    if len(everything) > SAMPLE and len(left):
+        more = np.union1d(codes, choose_signatures(left, boxes, constraints))
+        choice = np.searchsorted(more, codes).astype(np.int32)[choice]
+        codes = more
+        assign_cheapest(left, boxes, constraints, number_codes(codes), choice)
+    return codes, choice
+
+
+def choose_signatures(
+    among: NDArray[np.int64], boxes: Boxes, constraints: Constraints
+) -> NDArray[np.int64]:
+    """Return the codes of the signatures to open, ascending; the last resort is among them."""
+    chosen = among
+    if len(among) > SAMPLE:
+        chosen = np.sort(np.random.default_rng(0).choice(among, SAMPLE, replace=False))
+    code = np.full((len(chosen), CANDIDATES), NONE, np.int64)
+    cost = np.full((len(chosen), CANDIDATES), np.inf, np.float32)
+    list_candidates(chosen, boxes, constraints, code, cost)
+    names, candidate = np.unique(np.append(code, (NONE, LAST_RESORT)), return_inverse=True)
+    candidate = candidate[:-2].reshape(code.shape)
+    probe = probe_costs(names, constraints.presence) * (len(chosen) / max(len(among), 1))
+    share = np.bincount(candidate.ravel(), minlength=len(names)).astype(float)
+    for _ in range(ROUNDS):
+        price = np.divide(probe, share, out=np.full(len(names), np.inf), where=share > 0)
+        best = (cost + price.astype(np.float32)[candidate]).argmin(axis=1)
+        share = np.bincount(candidate[np.arange(len(best)), best], minlength=len(names))
+    is_open = share > 0
+    is_open[names == LAST_RESORT] = True
+    close_signatures(is_open, names, candidate, cost, probe)
+    return names[is_open & (names >= 0)]
+
+
+def probe_costs(names: NDArray[np.int64], presence: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return for each signature what an event pays on average to probe it."""
+    padded = np.concatenate(([1.0], presence, np.ones(REQUIRED)))
+    probe = np.full(len(names), PROBE)
+    for shift in (SORTED, *PLACES):
+        probe *= padded[names >> shift & REQUIRED - 1]
+    return probe
+
+
+def close_signatures(
+    is_open: NDArray[np.bool_],
+    names: NDArray[np.int64],
+    candidate: NDArray[np.int64],
+    cost: NDArray[np.float32],
+    probe: NDArray[np.float64],
+) -> None:
+    """Close, half of them at a time, signatures that save their boxes less than a probe costs."""
+    rows = np.arange(len(candidate))
+    for _ in range(CLOSING_ROUNDS):
+        total = np.where(is_open[candidate], cost, np.float32(np.inf))
+        best = total.argmin(axis=1)
+        least = total[rows, best]
+        total[rows, best] = np.inf
+        second = np.minimum(total.min(axis=1), TEST)
+        saved = np.bincount(candidate[rows, best], weights=second - least, minlength=len(names))
+        worth = np.where(is_open & (names != LAST_RESORT), saved - probe, np.inf)
+        too_many = max(int(is_open.sum()) - MAX_SIGNATURES, 0)
+        idle = int((worth < 0).sum())
+        if not idle and not too_many:
+            return
+        count = max(too_many, (idle + 1) // 2)
+        is_open[np.argpartition(worth, count - 1)[:count]] = False
+
+
+def number_codes(codes: NDArray[np.int64]) -> Table:
+    """Return the table from codes to their places."""
+    number = np.arange(len(codes))
+    return hash_keys(codes, number, number)
+
+
+@kernel
+def assign_cheapest(
+    chosen: NDArray[np.int64],
+    boxes: Boxes,
+    constraints: Constraints,
+    table: Table,
+    choice: NDArray[np.int32],
+) -> None:
+    """Write for each chosen box the number, in a table of codes, of its cheapest signature."""
+    work = make_subsets()
+    for b in chosen:
+        least = np.float32(np.inf)
+        for j in range(encode_candidates(b, boxes, constraints, work)):
+            if work.cost[j] < least:
+                at = find_entry(work.code[j], table)
+                if table[at] == work.code[j]:
+                    choice[b] = table[at + 1] >> 32
+                    least = work.cost[j]
