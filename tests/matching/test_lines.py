@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,6 @@ from tamis.matching.lines import (
     LINES,
     BooleanLine,
     Line,
-    NumberLine,
-    StringLine,
-    TimestampLine,
     number_line,
     string_line,
     timestamp_line,
@@ -157,9 +155,11 @@ def test_arrays_of_constants_are_as_lists_of_them(dtype: type, data: st.DataObje
         assert stored_array.tolist() == same.arrays()[name].tolist()
 
 
-def test_no_cut_at_nan() -> None:
-    with pytest.raises(ValueError, match="NaN"):
-        number_line([1, math.nan], np.array([True, False]))
+@pytest.mark.parametrize("values", [[math.nan, 1], [math.nan, 2**60 + 1], [-math.nan, math.inf]])
+def test_no_cut_at_nan(values: list[Any]) -> None:
+    for given_values in (values, np.array(values)):
+        with pytest.raises(ValueError, match="NaN"):
+            number_line(given_values, np.array([True, False]))
 
 
 WIDTHS = [pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
@@ -223,6 +223,7 @@ def test_dense_and_searched_lines_agree() -> None:
 def test_a_line_too_long_for_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thresholds, "LISTED", 3)
     monkeypatch.setattr("tamis.matching.string_line.LISTED", 3)
+    monkeypatch.setattr("tamis.matching.timestamp_line.LISTED", 3)
     cuts = [(c, True) for c in EDGES]
     line = build(number_line, cuts)
     for value in EDGES:
@@ -278,7 +279,7 @@ def test_alike_gaps(constants: list[str], values: list[Any]) -> None:
 
 def test_strings_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     def all_alike(strings: Strings) -> Any:
-        return arrow_buffers.frozen(np.full(len(strings.offsets) - 1, 2**64 - 1), np.uint64)
+        return np.full(len(strings.offsets) - 1, 2**64 - 1, np.uint64)
 
     monkeypatch.setattr(string_search, "hash_strings", all_alike)
     cuts = [(text, index % 3 == 0) for index, text in enumerate(TEXTS)]
@@ -482,8 +483,24 @@ def test_kernels_are_compiled_once_for_each_type_of_number() -> None:
     assert set(counts.values()) <= {0, 1}, counts
 
 
-def test_classes_are_told_by_their_lines() -> None:
-    lines = sample_lines()
-    assert isinstance(lines[Kind.NUMBER], NumberLine)
-    assert isinstance(lines[Kind.STRING], StringLine)
-    assert isinstance(lines[Kind.TIMESTAMP], TimestampLine)
+def test_opening_a_stored_line_copies_nothing(tmp_path: Path) -> None:
+    for line in sample_lines().values():
+        mapped = {}
+        for name, array in line.arrays().items():
+            np.save(tmp_path / f"{name}.npy", array)
+            mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+        opened = type(line).from_arrays(mapped)
+        assert opened.size == line.size
+        for name, array in opened.arrays().items():
+            if name not in ("size", "gaps_alike") and len(array):
+                assert np.shares_memory(array, mapped[name]), name
+        for _, array in COLUMNS:
+            assert opened.ranks(array).tolist() == line.ranks(array).tolist()
+
+
+def test_strings_without_offsets() -> None:
+    empty = pa.Array.from_buffers(pa.string(), 0, [None, pa.py_buffer(b""), pa.py_buffer(b"")])
+    line, positions = string_line(empty, np.empty(0, np.bool_))
+    assert (line.size, len(positions)) == (1, 0)
+    assert line.ranks(empty).tolist() == []
+    assert line.ranks(pa.array(["", "a", None])).tolist() == [0, 0, -1]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.matches import Matches
 from tamis.engine.scan import Scan, Trial
 from tamis.engine.storage import load_rows, save_rows
+from tamis.engine.store import Store
 from tamis.engine.subscription import (
+    EXISTS,
+    REPEATED,
     Rejected,
     Row,
     Source,
@@ -44,6 +48,11 @@ def _sieve(setting: Setting) -> Matcher:
 
     return SieveMatcher(setting)
 
+
+_BULK = 1_000
+"""Rows from which on they are taken in as columns."""
+_PARSED = 10_000
+"""Expressions kept, of those that were asked for."""
 
 MATCHERS: dict[str, Callable[[Setting], Matcher]] = {"scan": Scan, "sieve": _sieve}
 """The matchers by their names; the contract suite runs over all of them."""
@@ -85,19 +94,28 @@ class Engine:
         self.limits = limits
         self._prefixes = dict(prefixes or {})
         self._reader = SubscriptionReader(prefixes, limits)
-        self._subscriptions: dict[str, Subscription] = {}
+        self._parsed: dict[Slot, Expression] = {}
         self._restart()
 
     def _restart(self) -> None:
-        """A matcher with no slots; what older results hold of the former ids stays theirs."""
+        """An empty store and matcher; what older results hold of the former ids stays theirs."""
         setting = Setting(self.taxonomy, self.limits, self._decide)
         self._matcher: Matcher = MATCHERS[self.matcher](setting)
-        self._slots: dict[str, Slot] = {}
-        self._ids: list[str] = []
+        self._store = Store()
+        self._parsed.clear()
 
-    def _decide(self, event: Event, expression: Expression) -> bool:
-        """The oracle's word on one event and one expression."""
-        return Trial(event, self.taxonomy, self.limits).verdict(expression) is True
+    def _expression(self, slot: Slot) -> Expression:
+        """The expression of a slot, parsed from its text when it is first asked for."""
+        found = self._parsed.get(slot)
+        if found is None:
+            if len(self._parsed) >= _PARSED:
+                self._parsed.clear()
+            found = self._parsed[slot] = self._reader.templates.parse(self._store.texts[slot])
+        return found
+
+    def _decide(self, event: Event, slot: Slot) -> bool:
+        """The oracle's word on one event and one subscription."""
+        return Trial(event, self.taxonomy, self.limits).verdict(self._expression(slot)) is True
 
     # Subscribing.
 
@@ -115,9 +133,11 @@ class Engine:
         Without an id it gets a random one. An id that exists is an error unless ``replace``.
         """
         id = uuid.uuid4().hex if id is None else id
-        new = self._read(Row(0, id, subscription, metadata, enabled), {}, replace)
-        self._take([new])
-        return new.id
+        new = self._checked(Row(0, id, subscription, metadata, enabled))
+        if id in self and not replace:
+            raise DuplicateIdError(EXISTS.format(id))
+        self._take(new)
+        return id
 
     def subscribe_many(
         self,
@@ -133,81 +153,114 @@ class Engine:
         """
         if errors not in ("raise", "collect"):
             raise TamisError(f"errors is 'raise' or 'collect', not {errors!r}")
+        rows = read_rows(table)
+        first = list(islice(rows, _BULK))
+        if len(first) == _BULK:
+            return self._take_bulk(chain(first, rows), replace, errors == "collect")
         taken: dict[str, Subscription] = {}
         rejected = []
-        for row in read_rows(table):
+        for row in first:
             try:
-                new = self._read(row, taken, replace)
+                new = self._checked(row)
+                if new.id in taken:
+                    raise DuplicateIdError(REPEATED.format(new.id))
+                if new.id in self and not replace:
+                    raise DuplicateIdError(EXISTS.format(new.id))
             except TamisError as error:
                 if errors == "raise":
                     raise SubscriptionError(f"row {row.number}, id {row.id!r}: {error}") from error
                 rejected.append(Rejected(row.number, row.id, error))
             else:
                 taken[new.id] = new
-        self._take(taken.values())
+        for new in taken.values():
+            self._take(new)
         return Subscribed(list(taken), rejected)
 
-    def _read(self, row: Row, taken: Mapping[str, Subscription], replace: bool) -> Subscription:
+    def _checked(self, row: Row) -> Subscription:
+        """The subscription of a row, which this engine can match."""
         new = self._reader.read(row.id, row.source, row.metadata, row.enabled)
-        if new.id in taken:
-            raise DuplicateIdError(f"the id {new.id!r} stands in an earlier row too")
-        if new.id in self._subscriptions and not replace:
-            raise DuplicateIdError(f"the id {new.id!r} exists; pass replace=True to replace it")
         _check_supported(new.expression, self.taxonomy)
         if normalise(new.expression, self.limits).never_matches:
             message = f"the subscription {new.id!r} contradicts itself and never matches"
             warnings.warn(message, NeverMatchesWarning, stacklevel=3)
         return new
 
-    def _take(self, new: Iterable[Subscription]) -> None:
-        """Put checked subscriptions in the place of those with the same ids."""
-        additions = []
-        for subscription in new:
-            self._forget(subscription.id)
-            self._subscriptions[subscription.id] = subscription
-            if subscription.enabled:
-                slot = len(self._ids)
-                self._ids.append(subscription.id)
-                self._slots[subscription.id] = slot
-                additions.append((slot, subscription.expression))
-        self._matcher.add(additions)
+    def _take(self, new: Subscription) -> None:
+        """Put a checked subscription in the place of one with the same id."""
+        if new.id in self:
+            self._forget(new.id)
+        slot = self._store.add(new.id, new.text)
+        if new.metadata:
+            self._store.metadata[slot] = new.metadata
+        if new.enabled:
+            self._matcher.add(slot, new.expression)
+        else:
+            self._store.disabled.add(slot)
+
+    def _take_bulk(self, rows: Iterable[Row], replace: bool, collect: bool) -> Subscribed:
+        from tamis.engine.bulk import Bulk
+
+        store, load = self._store, self._matcher.load()
+        bulk = Bulk(self._reader, load, len(store.ids), self._checked, collect)
+        bulk.read(rows)
+        bulk.check_ids((lambda _: ()) if replace else store.taken)
+        if replace:
+            for id in [id for id in bulk.taken.ids if id in self]:
+                self._forget(id)
+        load.install()
+        store.add_many(*bulk.columns())
+        for slot, new in bulk.taken.others.items():
+            store.metadata[slot] = new.metadata
+            if not new.enabled:
+                store.disabled.add(slot)
+        for slot in bulk.gone:
+            store.remove(store.ids[slot])
+        self._matcher.remove(bulk.gone - store.disabled)
+        ids = [id for id in bulk.taken.ids if id[0] != "\x00"]
+        return Subscribed(ids, sorted(bulk.rejected, key=lambda each: each.row))
 
     def _forget(self, id: str) -> None:
-        slot = self._slots.pop(id, None)
-        if slot is not None:
+        slot = self._store.slot(id)
+        assert slot is not None
+        if slot not in self._store.disabled:
             self._matcher.remove([slot])
+        self._store.remove(id)
+        self._parsed.pop(slot, None)
 
     def unsubscribe(self, id: str) -> None:
         """Remove a subscription."""
-        self[id]
+        self._slot(id)
         self._forget(id)
-        del self._subscriptions[id]
-        if len(self._ids) > 1_000 and len(self._ids) > 2 * len(self._slots):
+        if self._store.waste > max(1_000, len(self)):
             self._compact()
 
     def _compact(self) -> None:
         """Give the slots of removed subscriptions back."""
+        everything = list(self)
         self._restart()
-        self._take(self._subscriptions.values())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NeverMatchesWarning)
+            self.subscribe_many(everything)
 
     def enable(self, id: str) -> None:
         """Let a disabled subscription match again."""
-        self._switch(id, True)
+        slot = self._slot(id)
+        if slot in self._store.disabled:
+            self._take(dataclasses.replace(self[id], enabled=True))
 
     def disable(self, id: str) -> None:
         """Keep a subscription, but let it match nothing."""
-        self._switch(id, False)
-
-    def _switch(self, id: str, enabled: bool) -> None:
-        old = self[id]
-        if old.enabled is not enabled:
-            self._take([Subscription(old.id, old.text, old.expression, old.metadata, enabled)])
+        slot = self._slot(id)
+        if slot not in self._store.disabled:
+            self._matcher.remove([slot])
+            self._store.disabled.add(slot)
 
     # Matching.
 
     def match(self, event: Event | Mapping[str, Any], *, limit: int | None = None) -> list[str]:
         """The ids of the subscriptions that an event matches, each once; at most ``limit``."""
-        return [self._ids[slot] for slot in islice(self._match(event), limit)]
+        ids = self._store.ids
+        return [ids[slot] for slot in islice(self._match(event), limit)]
 
     def first(self, event: Event | Mapping[str, Any]) -> str | None:
         """The id of one subscription that the event matches, or None."""
@@ -230,13 +283,13 @@ class Engine:
         if (row[1:] < row[:-1]).any():
             order = np.argsort(row, kind="stable")
             row, slot = row[order], slot[order]
-        return Matches(row, slot, self._ids)
+        return Matches(row, slot, self._store.ids)
 
     def match_chunks(self, events: Any, *, limit: int | None = None) -> Iterator[Matches]:
         """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
         for pairs in self._pairs(events, limit):
             if len(pairs.row):
-                yield Matches(pairs.row, pairs.slot, self._ids)
+                yield Matches(pairs.row, pairs.slot, self._store.ids)
 
     def _pairs(self, events: Any, limit: int | None) -> Iterator[Pairs]:
         start = 0
@@ -266,25 +319,38 @@ class Engine:
 
     # The collection.
 
-    def __getitem__(self, id: str) -> Subscription:
-        try:
-            return self._subscriptions[id]
-        except (KeyError, TypeError):
-            hint = suggestion(str(id), self._subscriptions)
+    def _slot(self, id: str) -> Slot:
+        slot = self._store.slot(id) if isinstance(id, str) else None
+        if slot is None:
+            hint = suggestion(str(id), (self._store.ids[slot] for slot in self._store.slots()))
             message = f"no subscription has the id {id!r}" + (f"; {hint}" if hint else "")
-            raise UnknownIdError(message) from None
+            raise UnknownIdError(message)
+        return slot
+
+    def _subscription(self, slot: Slot) -> Subscription:
+        store = self._store
+        return Subscription(
+            store.ids[slot],
+            store.texts[slot],
+            self._expression(slot),
+            store.metadata.get(slot, {}),
+            slot not in store.disabled,
+        )
+
+    def __getitem__(self, id: str) -> Subscription:
+        return self._subscription(self._slot(id))
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and id in self._subscriptions
+        return isinstance(id, str) and self._store.slot(id) is not None
 
     def __iter__(self) -> Iterator[Subscription]:
-        return iter(list(self._subscriptions.values()))
+        return map(self._subscription, list(self._store.slots()))
 
     def __len__(self) -> int:
-        return len(self._subscriptions)
+        return len(self._store)
 
     def __repr__(self) -> str:
-        disabled = len(self) - len(self._slots)
+        disabled = len(self._store.disabled)
         aside = f", {disabled:,} disabled" if disabled else ""
         return f"Engine({len(self):,} subscriptions{aside}, matcher={self.matcher!r})"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tamis.engine.store import Strings
 from tamis.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ class Matches:
 
     __slots__ = ("_ids", "event", "slot")
 
-    def __init__(
-        self, event: NDArray[np.int64], slot: NDArray[np.int64], ids: Sequence[str]
-    ) -> None:
+    def __init__(self, event: NDArray[np.int64], slot: NDArray[np.int64], ids: Strings) -> None:
         self.event = event
         """The rows of the events, ascending."""
         self.slot = slot
@@ -31,7 +30,7 @@ class Matches:
 
     def ids(self) -> list[str]:
         """The subscriptions' ids, one for each pair."""
-        return [self._ids[slot] for slot in self.slot.tolist()]
+        return self._ids.take(self.slot).to_pylist()  # type: ignore[return-value]  # none is null
 
     def pairs(self) -> Iterator[tuple[int, str]]:
         """The pairs of an event's row and a subscription's id."""
@@ -41,8 +40,7 @@ class Matches:
         """A table with the columns ``event`` and ``subscription``."""
         import pyarrow as pa
 
-        subscriptions = pa.array(self.ids(), pa.string())
-        return pa.table({"event": pa.array(self.event), "subscription": subscriptions})
+        return pa.table({"event": pa.array(self.event), "subscription": self._ids.take(self.slot)})
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas frame with the columns ``event`` and ``subscription``."""

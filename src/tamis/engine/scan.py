@@ -42,10 +42,13 @@ class Scan:
         self._setting = setting
         self._expressions: dict[Slot, tuple[Expression, frozenset[str]]] = {}
 
-    def add(self, subscriptions: Iterable[tuple[Slot, Expression]]) -> None:
-        """Take in subscriptions, each with the top-level keys that it needs bound."""
-        for slot, expression in subscriptions:
-            self._expressions[slot] = (expression, bound_keys(expression))
+    def add(self, slot: Slot, expression: Expression) -> None:
+        """Take in a subscription, with the top-level keys that it needs bound."""
+        self._expressions[slot] = (expression, bound_keys(expression))
+
+    def load(self) -> ScanLoad:
+        """Begin to take in many at once."""
+        return ScanLoad(self)
 
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions."""
@@ -66,6 +69,29 @@ class Scan:
         for row, event in enumerate(batch.events()):
             slots = np.array(list(islice(self.match(event), limit)), np.int64)
             yield Pairs(np.full(len(slots), row, np.int64), slots)
+
+
+class ScanLoad:
+    """Subscriptions on their way into the oracle."""
+
+    takes_shapes = False
+
+    def __init__(self, matcher: Scan) -> None:
+        self._matcher = matcher
+        self._new: list[tuple[Slot, Expression]] = []
+
+    def add(self, slot: Slot, expression: Expression) -> None:
+        """Take in one subscription."""
+        self._new.append((slot, expression))
+
+    def add_shape(self, shape: object, slots: object, columns: object) -> bool:
+        """Shapes are not taken."""
+        return False
+
+    def install(self) -> None:
+        """Hand them over."""
+        for slot, expression in self._new:
+            self._matcher.add(slot, expression)
 
 
 class Trial:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tamis.errors import LimitError, SubscriptionError, TamisError
 from tamis.language.jsonform import from_json
@@ -13,6 +13,9 @@ from tamis.language.template import Templates
 from tamis.model.limits import Limits, check_limit
 from tamis.model.readers import read_events
 from tamis.predicates.expression import Expression
+
+EXISTS = "the id {!r} exists; pass replace=True to replace it"
+REPEATED = "the id {!r} stands in an earlier row too"
 
 Source = str | Expression | Mapping[str, Any]
 """A subscription as text, as an expression, or in its JSON form."""
@@ -29,8 +32,7 @@ class Subscription:
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of a table of subscriptions, as it came."""
 
     number: int
@@ -64,7 +66,7 @@ def read_rows(table: Any) -> Iterator[Row]:
 
 def _row(number: int, row: Any) -> Row:
     if isinstance(row, Subscription):
-        return Row(number, row.id, row.expression, row.metadata, row.enabled)
+        return Row(number, row.id, row.text, row.metadata or None, row.enabled)
     if isinstance(row, tuple) and len(row) == 2:
         return Row(number, *row)
     if not isinstance(row, Mapping) or "id" not in row or "subscription" not in row:
@@ -80,7 +82,7 @@ class SubscriptionReader:
     """Checks and parses what is handed over as a subscription."""
 
     def __init__(self, prefixes: Mapping[str, str] | None, limits: Limits) -> None:
-        self._templates = Templates(prefixes=prefixes, limits=limits)
+        self.templates = Templates(prefixes=prefixes, limits=limits)
         self._limits = limits
 
     def read(self, id: Any, source: Any, metadata: Any = None, enabled: Any = True) -> Subscription:
@@ -88,21 +90,22 @@ class SubscriptionReader:
         if not isinstance(enabled, bool):
             raise SubscriptionError(f"'enabled' is true or false, not {enabled!r}")
         expression, text = self._expression(source)
-        return Subscription(
-            self._id(id), text, expression, checked_metadata(metadata, self._limits), enabled
-        )
+        self.check_id(id)
+        return Subscription(id, text, expression, checked_metadata(metadata, self._limits), enabled)
 
-    def _id(self, id: Any) -> str:
+    def check_id(self, id: Any) -> None:
+        """Raise unless an id is a string of reasonable length."""
         if not isinstance(id, str) or not id:
             raise SubscriptionError(f"an id is a string of one character or more, not {id!r}")
         check_limit(len(id), self._limits.id, "characters in an id")
         if not id.isascii() and any("\ud800" <= character <= "\udfff" for character in id):
             raise SubscriptionError("an id with a lone surrogate, which is no Unicode")
-        return id
+        if id[0] == "\x00":
+            raise SubscriptionError("an id must not begin with a NUL character")
 
     def _expression(self, source: Any) -> tuple[Expression, str]:
         if isinstance(source, str):
-            return self._templates.parse(source), source
+            return self.templates.parse(source), source
         if isinstance(source, Mapping):
             source = from_json(source, self._limits)
         if isinstance(source, Expression):

@@ -64,27 +64,44 @@ class Templates:
         self._prefixes = prefixes or {}
         self._attributes = attributes
         self._limits = limits
-        self._known: dict[Key, Template | str] = {}
+        self._known: dict[Key, Template | str] = {(): _NONE}
 
     def parse(self, text: str) -> Expression:
         """The expression that a text denotes."""
-        check_text(text, self._limits)
-        if "{" in text or "#" in text or "`" in text:
-            return self._parser(text).parse()
-        pieces = LITERALS.split(text)
-        literals = pieces[1::2]
-        key = (*pieces[::2], *[literal[0].isdigit() for literal in literals])
+        key, literals = self._split(text)
         template = self._known.get(key, _NEW)
         if isinstance(template, Template):
             try:
                 return template.fill(literals)
             except (TamisError, ValueError):
                 pass  # the parser says what is wrong, and where
-        parser = self._parser(text)
+        return self._read(text, key, template, literals)
+
+    def recognise(self, text: str) -> tuple[Template, list[str]] | None:
+        """The template of a text and its literals, which need not be valid; None if it has none."""
+        key, literals = self._split(text)
+        template = self._known.get(key, _NEW)
+        if template in (_NEW, _SEEN):
+            self._read(text, key, _SEEN, literals)
+            template = self._known[key]
+        return (template, literals) if isinstance(template, Template) else None
+
+    def _split(self, text: str) -> tuple[Key, list[str]]:
+        check_text(text, self._limits)
+        if "{" in text or "#" in text or "`" in text:
+            return (), []
+        pieces = LITERALS.split(text)
+        literals = pieces[1::2]
+        return (*pieces[::2], *[literal[0].isdigit() for literal in literals]), literals
+
+    def _read(
+        self, text: str, key: Key, template: Template | str, literals: list[str]
+    ) -> Expression:
+        parser = Parser(text, self._prefixes, self._attributes, self._limits)
         expression = parser.parse()
-        if template is _NEW:
+        if key and template is _NEW:
             self._remember(key, _SEEN)
-        elif template is _SEEN:
+        elif key and template is _SEEN:
             self._remember(key, _template(expression, parser.literals, len(literals)))
         return expression
 
@@ -92,12 +109,10 @@ class Templates:
         """The expressions of many texts, in their order."""
         return map(self.parse, texts)
 
-    def _parser(self, text: str) -> Parser:
-        return Parser(text, self._prefixes, self._attributes, self._limits)
-
     def _remember(self, key: Key, template: Template | str) -> None:
         if len(self._known) >= _MOST:
             self._known.clear()
+            self._known[()] = _NONE
         self._known[key] = template
 
 

@@ -5,8 +5,9 @@
     offsets    0 3 3 7 …            strings: value i is bytes offsets[i] to offsets[i + 1]
 
 Numba compiles a kernel once for each combination of argument types, and a read-only array is of
-another type than a writable one. So every array that a kernel reads is read-only, contiguous and
-aligned, whatever it came from, and only results are writable: each kernel is compiled once.
+another type than a writable one. So all that comes from outside, columns and the arrays of lines,
+is read-only, contiguous and aligned, and only results and scratch are writable: each kernel is
+compiled once.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ UNRANKED = -1
 
 def frozen(array: Any, dtype: DTypeLike) -> NDArray[Any]:
     """A read-only view, or a copy where the type, the layout or the alignment is another."""
-    view = np.require(np.asarray(array), dtype, ["C", "A"]).view()
+    found = np.ascontiguousarray(array, dtype)
+    view = found.view() if found.flags.aligned else found.copy()
     view.flags.writeable = False
     return view
 
@@ -41,6 +43,8 @@ def fixed_width(array: Any, dtype: DTypeLike, width: int = 1) -> NDArray[Any]:
 
 def string_buffers(array: Any) -> tuple[Offsets, Bytes]:
     """The offsets of an array of strings, one more than there are strings, and all their bytes."""
+    if not len(array):  # its offsets may be absent
+        return frozen((0,), np.int64), frozen((), np.uint8)
     _, offsets, data = array.buffers()
     dtype = np.dtype(np.int64 if str(array.type).startswith("large") else np.int32)
     found = _view(offsets, dtype, array.offset * dtype.itemsize, len(array) + 1)

@@ -74,6 +74,8 @@ class LineBuilder:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.count = 0
+        self.gaps_alike = True
+        """Whether no set tells apart values that are none of the constants."""
         self._chunks: list[tuple[Any, NDArray[np.bool_]]] = []
         self._values: list[Any] = []
         self._after: list[bool] = []
@@ -107,7 +109,7 @@ class LineBuilder:
         if self.kind is Kind.NUMBER:
             return number_line(values, after)
         if self.kind is Kind.STRING:
-            return string_line(values, after)
+            return string_line(values, after, gaps_alike=self.gaps_alike)
         return timestamp_line(values, after)
 
 
@@ -200,6 +202,11 @@ class AxisBuilder:
         self._terms = terms if key.sort == TERM else None
         kinds = LINES if key.sort == MIXED else (Kind(key.sort),) if key.sort in LINES else ()
         self.lines = [LineBuilder(kind) for kind in kinds]
+
+    def tell_gaps(self) -> None:
+        """Keep the values between the constants apart."""
+        for line in self.lines:
+            line.gaps_alike = False
 
     def finish(self) -> tuple[Axis, list[NDArray[np.int32]]]:
         """The axis, and for each line the ranks just below its references."""

@@ -24,6 +24,7 @@ class Batch:
     def __init__(self, source: pa.RecordBatch | Sequence[Event], limits: Limits = LIMITS) -> None:
         self._limits = limits
         self._events: Sequence[Event] | None = None
+        self._last: tuple[int, Event] | None = None
         self.table: pa.RecordBatch | None = None
         if isinstance(source, Sequence):
             self._events = source
@@ -51,7 +52,9 @@ class Batch:
         if self._events is not None:
             return self._events[row]
         assert self.table is not None
-        return next(iter(read_arrow(self.table.slice(row, 1), self._limits)))
+        if self._last is None or self._last[0] != row:
+            self._last = row, next(read_arrow(self.table.slice(row, 1), self._limits))
+        return self._last[1]
 
 
 def batches(source: Any, limits: Limits = LIMITS) -> Iterator[Batch]:

@@ -13,6 +13,7 @@ of its values.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
 
@@ -56,17 +57,18 @@ def number_line(
 ) -> tuple[NumberLine, Positions]:
     """The line of the cuts before or after the given numbers, and each one's position in it."""
     if isinstance(values, list):
-        pairs = _split_list(values)
-        order = np.lexsort(pairs[::-1]) if pairs.rest.any() else np.argsort(pairs.nearest)
+        keys: tuple[NDArray[Any], ...] = _split_list(values)
+        order = np.lexsort(keys[::-1]) if keys[1].any() else np.argsort(keys[0])
     else:
-        pairs = _split(values)
+        keys = (values,)
         order = np.argsort(values)
-    if np.isnan(pairs.nearest).any():
+    if len(order) and np.isnan(keys[0][order[-1]]):  # sorted to the end
         raise ValueError("NaN has no place in the order of numbers")
-    first, number = number_in_order(order, *pairs)
+    first, number = number_in_order(order, *keys)
     cuts, positions = positions_of(number, after)
     constant, side = first[cuts >> 1], cuts & 1
-    sorted_pairs = _Pairs(pairs.nearest[constant], pairs.rest[constant])
+    parts = [key[constant] for key in keys]
+    sorted_pairs = _Pairs(*parts) if len(parts) == 2 else _split(parts[0])
     doubles = _double_thresholds(sorted_pairs, side)
     signed, unsigned = _integer_thresholds(sorted_pairs, side)
     return NumberLine(len(cuts) + 1, doubles, signed, unsigned), positions
@@ -132,10 +134,10 @@ class NumberLine(Line):
     def rank(self, value: int | float) -> int:
         """The rank of a number; -1 for NaN."""
         if type(value) is float:
-            return self._doubles.rank(value) if value == value else -1
+            return bisect_right(self._doubles.sequence, value) if value == value else -1
         if value < _TOP:
-            return self._signed.rank(value)
-        return len(self._signed) + self._unsigned.rank(value - _TOP)
+            return bisect_right(self._signed.sequence, value)
+        return len(self._signed) + bisect_right(self._unsigned.sequence, value - _TOP)
 
     def arrays(self) -> Arrays:
         """Three arrays of thresholds, and the size."""

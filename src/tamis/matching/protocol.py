@@ -1,9 +1,9 @@
-"""What a matcher is: it keeps expressions under slots and tells which of them events match."""
+"""What a matcher is: it keeps subscriptions under slots and tells which of them events match."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tamis.model.event import Event
 from tamis.model.limits import Limits
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.matching.batch import Batch
+    from tamis.matching.shapes import Shape
 
 Slot = int
-Oracle = Callable[[Event, Expression], bool]
-"""Whether an event matches an expression, decided without any index."""
 
 
 class Setting(NamedTuple):
@@ -26,7 +25,8 @@ class Setting(NamedTuple):
 
     taxonomy: Taxonomy | None
     limits: Limits
-    oracle: Oracle
+    oracle: Callable[[Event, Slot], bool]
+    """Whether an event matches the subscription of a slot, decided without any index."""
 
 
 class Pairs(NamedTuple):
@@ -36,13 +36,29 @@ class Pairs(NamedTuple):
     slot: NDArray[np.int64]
 
 
+class Load(Protocol):
+    """Many subscriptions on their way into a matcher; nothing is changed before ``install``."""
+
+    takes_shapes: bool
+
+    def add(self, slot: Slot, expression: Expression) -> None:
+        """Take in one subscription."""
+
+    def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
+        """Take in many subscriptions of one shape; False if there is no room for its axes."""
+
+    def install(self) -> None:
+        """Let the next event see them all."""
+
+
 class Matcher(Protocol):
     """Slots are small integers that the engine gives out; it never gives one out twice."""
 
-    def __init__(self, setting: Setting) -> None: ...
+    def add(self, slot: Slot, expression: Expression) -> None:
+        """Take in a subscription; the next event sees it."""
 
-    def add(self, subscriptions: Iterable[tuple[Slot, Expression]]) -> None:
-        """Take in subscriptions; the next event sees them all."""
+    def load(self) -> Load:
+        """Begin to take in many at once."""
 
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions; no event sees them any more."""

@@ -14,7 +14,7 @@ intervals are widened to one that holds them all, and the oracle decides on what
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
+from itertools import pairwise, product
 
 from tamis.matching.axes import (
     GREATEST,
@@ -41,6 +41,8 @@ from tamis.predicates.expression import (
 )
 from tamis.predicates.normal import Conjunction, Literal
 from tamis.predicates.terms import Attribute, terms_within
+from tamis.predicates.valueset import GREATEST as LAST
+from tamis.predicates.valueset import LEAST as FIRST
 from tamis.predicates.valueset import Cut, ValueSet
 
 MAX_BOXES = 1_024
@@ -48,6 +50,7 @@ MAX_BOXES = 1_024
 MAX_AXES = 2_000
 """Axes of one segment; what rarer attributes are asked is left to the oracle."""
 
+RangeEnd = tuple[int, Cut | None]
 Box = list[tuple[int, Interval]]
 """The axes, by number, and the interval of each."""
 
@@ -73,7 +76,7 @@ class Axes:
         sides: dict[int, list[Interval]] = {}
         exact = True
         for path, values in conjunction.box.items():
-            key = AxisKey(path, _sort(values))
+            key = AxisKey(path, sort_of(values))
             number = self.number(key)
             if number is None:
                 exact = False
@@ -87,33 +90,20 @@ class Axes:
         return [list(zip(numbers, combination)) for combination in combinations], exact
 
     def _intervals(self, number: int, values: ValueSet) -> Iterable[Interval]:
-        """A set of values as intervals of its axis; neighbouring ones are joined."""
+        """A set of values as intervals of its axis."""
         builder = self.builders[number]
-        found = list(_line_ranges(values, builder.key.sort == MIXED))
-        for index, (line, low, high) in enumerate(found):
-            follows = index > 0 and low is None and found[index - 1][2] is None
-            if follows and found[index - 1][0] == line - 1:
-                continue  # joined to the one before
-            last = index
-            while (
-                high is None
-                and last + 1 < len(found)
-                and found[last + 1][0] == found[last][0] + 1
-                and found[last + 1][1] is None
-            ):
-                last += 1
-                high = found[last][2]
+        if tells_gaps(values):
+            builder.tell_gaps()
+        for (low_line, low), (high_line, high) in axis_ranges(values, builder.key.sort):
             yield Interval(
-                self._bound(builder, line, low, LEAST),
-                self._bound(builder, found[last][0], high, GREATEST),
+                self._bound(builder, low_line, low, LEAST),
+                self._bound(builder, high_line, high, GREATEST),
             )
 
     def _bound(self, builder: AxisBuilder, line: int, cut: Cut | None, end: int) -> Bound:
         if cut is None:
             return Bound(line, end)
-        _, value, after = cut  # type: ignore[misc]  # neither end of the line
-        if line == len(builder.lines):
-            return Bound(line, end)
+        _, value, after = cut  # type: ignore[misc]  # it is no end of the line
         return Bound(line, builder.lines[line].add(value, bool(after)))
 
     def _add_literal(self, literal: Literal, sides: dict[int, list[Interval]]) -> bool:
@@ -154,14 +144,27 @@ def _known(ranks: list[tuple[int, int]]) -> list[Interval]:
     return [Interval(Bound(0, low - 1 if low else LEAST), Bound(0, high)) for low, high in ranks]
 
 
-def _sort(values: ValueSet) -> str:
+def sort_of(values: ValueSet) -> str:
     """The axis that a set of values lies on."""
     kinds = [*values.ranges, *([Kind.BOOLEAN] if values.booleans else [])]
     return kinds[0] if len(kinds) == 1 and not values.rest else MIXED
 
 
+def axis_ranges(values: ValueSet, sort: str) -> list[tuple[RangeEnd, RangeEnd]]:
+    """The ranges of a set of values in the order of its axis; None is an end of a line.
+
+    Where one reaches to the end of its line and the next begins the line behind, they are one.
+    """
+    joined: list[tuple[RangeEnd, RangeEnd]] = []
+    for line, low, high in _line_ranges(values, sort == MIXED):
+        if joined and low is None and joined[-1][1] == (line - 1, None):
+            joined[-1] = (joined[-1][0], (line, high))
+        else:
+            joined.append(((line, low), (line, high)))
+    return joined
+
+
 def _line_ranges(values: ValueSet, mixed: bool) -> Iterable[tuple[int, Cut | None, Cut | None]]:
-    """Line, lower and upper cut of each range in the order of the axis; None is an end."""
     for kind in LINES:
         line = LINES.index(kind) if mixed else 0
         if kind is Kind.BOOLEAN:
@@ -170,10 +173,23 @@ def _line_ranges(values: ValueSet, mixed: bool) -> Iterable[tuple[int, Cut | Non
                 low = None if False in values.booleans else middle
                 yield line, low, None if True in values.booleans else middle
         else:
-            for low, high in values.ranges.get(kind, ()):
-                yield line, low if len(low) > 1 else None, high if len(high) > 1 else None
+            for first, last in values.ranges.get(kind, ()):
+                yield line, first if len(first) > 1 else None, last if len(last) > 1 else None
     if values.rest:
         yield len(LINES), None, None
+
+
+def tells_gaps(values: ValueSet) -> bool:
+    """Whether a set tells apart strings that are none of its constants.
+
+    It does not if it is some single strings, or all but some single strings.
+    """
+    ranges = values.ranges.get(Kind.STRING, ())
+    if not ranges or (ranges[0][0] == FIRST and ranges[-1][1] == LAST):
+        ends = [(ours[1], theirs[0]) for ours, theirs in pairwise(ranges)]
+    else:
+        ends = list(ranges)
+    return any(low[:2] != high[:2] or low[2:] != (0,) for low, high in ends)
 
 
 def _widen(sides: dict[int, list[Interval]]) -> bool:

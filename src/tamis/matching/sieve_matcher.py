@@ -8,6 +8,7 @@ segments are left out of the results until their segment is compiled again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,11 @@ from tamis.matching.jit import kernel
 from tamis.matching.points import Points, points_of
 from tamis.matching.protocol import Pairs, Setting, Slot
 from tamis.matching.segment import Segment, SegmentBuilder
+from tamis.matching.shapes import Shape
 from tamis.matching.terms import TermLine
 from tamis.model.event import Event
 from tamis.predicates.expression import Expression
-from tamis.predicates.normal import normalise
+from tamis.predicates.normal import NormalForm, normalise
 
 EVENTS = 4_096
 """Events that are no columns, whose points are made at a time."""
@@ -36,24 +38,23 @@ class SieveMatcher:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._terms = None if setting.taxonomy is None else TermLine(setting.taxonomy)
-        self._expressions: dict[Slot, Expression] = {}
         self._frozen: list[Segment] = []
-        self._live: dict[Slot, Expression] = {}
+        self._live: dict[Slot, NormalForm] = {}
         self._compiled: Segment | None = None
         self._removed: set[Slot] = set()
 
-    def add(self, subscriptions: Iterable[tuple[Slot, Expression]]) -> None:
-        """Take in subscriptions."""
-        new = dict(subscriptions)
-        if new:
-            self._expressions.update(new)
-            self._live.update(new)
-            self._compiled = None
+    def add(self, slot: Slot, expression: Expression) -> None:
+        """Take in a subscription."""
+        self._live[slot] = normalise(expression, self._setting.limits)
+        self._compiled = None
+
+    def load(self) -> SieveLoad:
+        """Begin to take in many at once, as a segment of their own."""
+        return SieveLoad(SegmentBuilder(self._terms), self._setting, self._frozen)
 
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions."""
         for slot in slots:
-            del self._expressions[slot]
             if self._live.pop(slot, None) is None:
                 self._removed.add(slot)
             else:
@@ -62,18 +63,14 @@ class SieveMatcher:
     def segments(self) -> list[Segment]:
         """All segments, with everything compiled."""
         if self._compiled is None and self._live:
-            self._compiled = self._compile(self._live)
-        if len(self._live) >= LIVE:
-            assert self._compiled is not None
+            builder = SegmentBuilder(self._terms)
+            for slot, form in self._live.items():
+                builder.add(slot, form)
+            self._compiled = builder.finish()
+        if self._compiled is not None and len(self._live) >= LIVE:
             self._frozen.append(self._compiled)
             self._live, self._compiled = {}, None
         return self._frozen if self._compiled is None else [*self._frozen, self._compiled]
-
-    def _compile(self, expressions: dict[Slot, Expression]) -> Segment:
-        builder = SegmentBuilder(self._terms)
-        for slot, expression in expressions.items():
-            builder.add(slot, normalise(expression, self._setting.limits))
-        return builder.finish()
 
     def match(self, event: Event) -> Iterator[Slot]:
         """The slots of all subscriptions that the event matches."""
@@ -126,16 +123,36 @@ class SieveMatcher:
     def _decided(self, row: NDArray[np.int64], slot: NDArray[np.int64], batch: Batch) -> Pairs:
         """Those of some candidates that the oracle finds to match."""
         row, slot = self._alive(Pairs(row, slot))
-        oracle, expressions = self._setting.oracle, self._expressions
+        oracle = self._setting.oracle
         kept = np.fromiter(
-            (
-                oracle(batch.event(one), expressions[other])
-                for one, other in zip(row.tolist(), slot.tolist())
-            ),
+            (oracle(batch.event(one), other) for one, other in zip(row.tolist(), slot.tolist())),
             bool,
             len(row),
         )
         return Pairs(row[kept], slot[kept])
+
+
+class SieveLoad:
+    """Subscriptions on their way into a segment of their own."""
+
+    takes_shapes = True
+
+    def __init__(self, builder: SegmentBuilder, setting: Setting, segments: list[Segment]) -> None:
+        self._builder = builder
+        self._setting = setting
+        self._segments = segments
+
+    def add(self, slot: Slot, expression: Expression) -> None:
+        """Take in one subscription."""
+        self._builder.add(slot, normalise(expression, self._setting.limits))
+
+    def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
+        """Take in many subscriptions of one shape."""
+        return shape.add(self._builder.axes, self._builder.plain, slots, columns)
+
+    def install(self) -> None:
+        """Compile the segment, and let events see it."""
+        self._segments.append(self._builder.finish())
 
 
 def parts(batch: Batch) -> Iterator[tuple[int, Batch]]:

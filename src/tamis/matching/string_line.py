@@ -8,13 +8,13 @@
     heads       'kiwi····' 'lime····' 'limeston'   the first eight bytes, as a big-endian number
 
 A string that is a constant is found by a hash table (open addressing, linear probing; a slot is
-32 bits of the hash and the number of the constant) and compared byte for byte, eight at a time:
+31 bits of the hash and the number of the constant) and compared byte for byte, eight at a time:
 one probe and one comparison on average. Any other lies between two constants, found by a
 branch-free search of the heads, then by a bisection of the strings among equal heads: log2(n)
 steps. If all predicates are equalities, nobody asks which gap it is in, and the search is saved.
 
-Search alone would do, but a probe takes a third of its time at 10,000 constants and an eighth at
-1,000,000. Dictionary-encoding the column first takes longer than all of this.
+Search alone would do, but takes longer than a probe, the more the longer the line. Encoding the
+column as a dictionary first takes longer too, unless a batch repeats a few strings.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from pyarrow import types
 
 from tamis.matching.arrow_buffers import Ranks, frozen, string_buffers
 from tamis.matching.line import Arrays, Line, Positions, positions_of
-from tamis.matching.string_search import Constants, Strings, build_constants, find_ranks
-
-LISTED = 65_536
+from tamis.matching.string_search import Constants, Strings, build_constants, find_rank, find_ranks
+from tamis.matching.thresholds import LISTED
 
 
 class _Listed(NamedTuple):
@@ -79,14 +78,13 @@ class StringLine(Line):
 
     def rank(self, value: str) -> int:
         """The rank of a string."""
-        if len(self._constants.at) > LISTED:
-            return int(self.ranks(pa.array([value], pa.large_string()))[0])
-        rank = self._listed.at.get(value)
+        listed = self._listed
+        if listed is None:
+            return find_rank(value, self._constants, gaps_alike=self._gaps_alike)
+        rank = listed.at.get(value)
         if rank is not None:
             return rank
-        if self._gaps_alike:
-            return 0
-        return self._listed.below[bisect_left(self._listed.constants, value)]
+        return 0 if self._gaps_alike else listed.below[bisect_left(listed.constants, value)]
 
     def arrays(self) -> Arrays:
         """The constants, what finds them, and their ranks."""
@@ -110,7 +108,9 @@ class StringLine(Line):
         return find_ranks(strings, self._constants, gaps_alike=self._gaps_alike)
 
     @cached_property
-    def _listed(self) -> _Listed:
+    def _listed(self) -> _Listed | None:
+        if len(self._constants.at) > LISTED:
+            return None
         offsets, data = self._constants.offsets.tolist(), self._constants.data.tobytes()
         constants = [data[start:stop].decode() for start, stop in pairwise(offsets)]
         at = dict(zip(constants, self._constants.at.tolist(), strict=True))

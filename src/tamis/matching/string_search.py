@@ -5,8 +5,8 @@ compare as the bytes do; of two strings equal in all these numbers the shorter c
 differ in zeros at the end). Hashing, probing and searching are passes of their own over the whole
 batch: short loops without branches on the data, whose cache misses overlap.
 
-The loops take arrays, not the tuple that holds them: handing a tuple to an inner function counts
-the references to all its arrays, which took most of the time.
+Kernels take the arrays, not the tuple that holds them: Numba looks long at the type of a tuple,
+and counts references to all of its arrays wherever it is handed on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Slots = NDArray[np.int64]
 WORD = 8
 EMPTY = -1
 LOAD = 0.5
-AHEAD = 16
+AHEAD = 8
 HALF = np.uint64(32)
 TAG = np.uint64(2**31 - 1)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -55,35 +55,58 @@ def build_constants(strings: Strings, at: Ranks, below: Ranks) -> Constants:
     offsets = frozen(strings.offsets, np.int64)
     data = frozen(np.append(strings.data, np.zeros(2 * WORD, np.uint8)), np.uint8)
     heads = np.empty(len(at), np.uint64)
-    _read_heads(Strings(offsets, data), frozen(np.arange(len(at)), np.int64), heads)
-    hashes = hash_strings(Strings(offsets, data))
-    table = np.full(int(len(at) / LOAD) + 2, EMPTY, np.int64)
-    _insert(hashes, table)
+    _read_heads(offsets, data, np.arange(len(at)), heads)
+    table = make_table(hash_strings(Strings(offsets, data)))
     return Constants(offsets, data, frozen(heads, np.uint64), frozen(table, np.int64), at, below)
 
 
 def find_ranks(strings: Strings, constants: Constants, *, gaps_alike: bool) -> Ranks:
     """The ranks of strings; if gaps are alike, 0 for all that are no constants."""
-    ranks = np.empty(len(strings.offsets) - 1, np.int32)
-    _find(strings, hash_strings(strings), constants, ranks)
+    ranks = find_constants(strings, constants)
+    ends, others, heads, _, _, below = constants
     if gaps_alike:
         return np.maximum(ranks, 0, out=ranks)
-    rows = frozen(np.flatnonzero(ranks == UNRANKED), np.int64)
+    rows = np.flatnonzero(ranks == UNRANKED)
     if len(rows):
-        heads = np.empty(len(rows), np.uint64)
-        _read_heads(strings, rows, heads)
+        own = np.empty(len(rows), np.uint64)
+        _read_heads(*strings, rows, own)
         counts = np.empty(len(rows), np.int32)
-        search_sorted(constants.heads, frozen(heads, np.uint64), counts)
-        _settle(strings, rows, counts, constants, ranks)
+        search_sorted(heads, own, counts)
+        _settle(*strings, rows, ends, others, heads, counts)
+        ranks[rows] = below[counts]
     return ranks
+
+
+def find_constants(strings: Strings, constants: Constants) -> Ranks:
+    """The ranks of those strings that are constants; the others are left unranked."""
+    ranks = np.empty(len(strings.offsets) - 1, np.int32)
+    ends, others, _, table, at, _ = constants
+    _find(*strings, hash_strings(strings), ends, others, table, at, ranks)
+    return ranks
+
+
+def make_table(hashes: Words) -> Slots:
+    """The hash table of strings with these hashes."""
+    table = np.full(int(len(hashes) / LOAD) + 2, EMPTY, np.int64)
+    _insert(hashes, table)
+    return table
+
+
+def find_rank(text: str, constants: Constants, *, gaps_alike: bool) -> int:
+    """The rank of one string: the same steps in one kernel."""
+    data = frozen(np.frombuffer(text.encode(), np.uint8), np.uint8)
+    offsets = frozen((0, len(data)), np.int64)
+    with np.errstate(over="ignore"):
+        rank = int(_find_one(offsets, data, *constants))
+    return rank if rank >= 0 else 0 if gaps_alike else ~rank
 
 
 def hash_strings(strings: Strings) -> Words:
     """The hash of each string."""
     hashes = np.empty(len(strings.offsets) - 1, np.uint64)
     with np.errstate(over="ignore"):  # products wrap around; without the JIT NumPy would warn
-        _hash(strings, hashes)
-    return frozen(hashes, np.uint64)
+        _hash(*strings, hashes)
+    return hashes
 
 
 @kernel
@@ -102,16 +125,14 @@ def _word(data: Bytes, start: int, stop: int) -> np.uint64:
 
 
 @kernel
-def _read_heads(strings: Strings, rows: Offsets, heads: Words) -> None:
-    offsets, data = strings.offsets, strings.data
+def _read_heads(offsets: Offsets, data: Bytes, rows: Offsets, heads: Words) -> None:
     for i in range(len(rows)):
         heads[i] = _word(data, offsets[rows[i]], offsets[rows[i] + 1])
 
 
 @kernel
-def _hash(strings: Strings, hashes: Words) -> None:
+def _hash(offsets: Offsets, data: Bytes, hashes: Words) -> None:
     """Multiply and fold, a word at a time; the first two without asking whether they exist."""
-    offsets, data = strings.offsets, strings.data
     for i in range(len(hashes)):
         start, stop = offsets[i], offsets[i + 1]
         mixed = (np.uint64(stop - start) * GOLDEN ^ _word(data, start, stop)) * GOLDEN
@@ -137,23 +158,41 @@ def _insert(hashes: Words, table: Slots) -> None:
         table[slot] = np.int64(hashes[i] & TAG) << 32 | i
 
 
+# In the rest string i is bytes ``offsets[i]`` to ``offsets[i + 1]`` of ``data``, and constant k is
+# bytes ``ends[k]`` to ``ends[k + 1]`` of ``others``.
+
+
 @kernel
-def _find(strings: Strings, hashes: Words, constants: Constants, ranks: Ranks) -> None:
-    """The ranks of the strings that are constants; the others are left unranked."""
-    offsets, data = strings.offsets, strings.data
-    their_offsets, their_data, at = constants.offsets, constants.data, constants.at
-    table = constants.table
-    capacity = len(table)
+def _find(
+    offsets: Offsets,
+    data: Bytes,
+    hashes: Words,
+    ends: Offsets,
+    others: Bytes,
+    table: Slots,
+    at: Ranks,
+    ranks: Ranks,
+) -> None:
+    """The ranks of the strings that are constants; the others are left unranked.
+
+    What a string will need is fetched in turn while earlier ones are compared: its slot, then the
+    place and the rank of the constant there, then its bytes.
+    """
+    capacity, last = len(table), len(ranks) - 1
     for i in range(len(ranks)):
-        prefetch(table, _home(hashes[min(i + AHEAD, len(ranks) - 1)], capacity))
+        prefetch(table, _home(hashes[min(i + 4 * AHEAD, last)], capacity))
+        k = max(table[_home(hashes[min(i + 2 * AHEAD, last)], capacity)], 0) & 0xFFFFFFFF
+        prefetch(ends, k)
+        prefetch(at, k)
+        k = max(table[_home(hashes[min(i + AHEAD, last)], capacity)], 0) & 0xFFFFFFFF
+        prefetch(others, ends[k])
         tag = np.int64(hashes[i] & TAG)
         slot = _home(hashes[i], capacity)
         rank = UNRANKED
         while table[slot] != EMPTY:
             if table[slot] >> 32 == tag:
                 k = table[slot] & 0xFFFFFFFF
-                start, stop = their_offsets[k], their_offsets[k + 1]
-                if _equal(data, offsets[i], offsets[i + 1], their_data, start, stop):
+                if _equal(data, offsets[i], offsets[i + 1], others, ends[k], ends[k + 1]):
                     rank = at[k]
                     break
             slot = slot + 1 if slot + 1 < capacity else 0
@@ -183,12 +222,16 @@ def _is_less(data: Bytes, start: int, stop: int, others: Bytes, first: int, last
 
 @kernel
 def _settle(
-    strings: Strings, rows: Offsets, counts: Ranks, constants: Constants, ranks: Ranks
+    offsets: Offsets,
+    data: Bytes,
+    rows: Offsets,
+    ends: Offsets,
+    others: Bytes,
+    heads: Words,
+    counts: Ranks,
 ) -> None:
-    """The ranks of strings that are no constants, given how many heads are at or below theirs."""
-    offsets, data = strings.offsets, strings.data
-    their_offsets, their_data = constants.offsets, constants.data
-    heads, below = constants.heads, constants.below
+    """Turn the number of heads at or below a string's own into that of the constants below it:
+    gallop back over heads that are equal, then bisect."""
     for i in range(len(rows)):
         start, stop = offsets[rows[i]], offsets[rows[i] + 1]
         high = counts[i]
@@ -200,9 +243,31 @@ def _settle(
             low = max(high - step, 0)
             while low < high:
                 middle = (low + high) >> 1
-                first, last = their_offsets[middle], their_offsets[middle + 1]
-                if _is_less(data, start, stop, their_data, first, last):
+                if _is_less(data, start, stop, others, ends[middle], ends[middle + 1]):
                     high = middle
                 else:
                     low = middle + 1
-        ranks[rows[i]] = below[high]
+            counts[i] = high
+
+
+@kernel
+def _find_one(
+    offsets: Offsets,
+    data: Bytes,
+    ends: Offsets,
+    others: Bytes,
+    heads: Words,
+    table: Slots,
+    at: Ranks,
+    below: Ranks,
+) -> int:
+    """The rank of a string that is a constant; else that of its gap, inverted."""
+    own, ranks, rows = np.empty(1, np.uint64), np.empty(1, np.int32), np.zeros(1, np.int64)
+    _hash(offsets, data, own)
+    _find(offsets, data, own, ends, others, table, at, ranks)
+    if ranks[0] != UNRANKED:
+        return int(ranks[0])
+    _read_heads(offsets, data, rows, own)
+    search_sorted(heads, own, ranks)
+    _settle(offsets, data, rows, ends, others, heads, ranks)
+    return ~int(below[ranks[0]])

@@ -28,7 +28,6 @@ as long.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -41,8 +40,9 @@ from tamis.matching.jit import kernel
 
 DENSE_SPAN = 65_536
 DENSE_RATIO = 8
-LISTED = 65_536
 BLOCK = 32
+LISTED = 65_536
+"""Up to how many a list is made for Python, which ``bisect`` reads faster than an array."""
 
 Numbers = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]
 Table = NDArray[np.int32]
@@ -57,10 +57,6 @@ class Thresholds:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def rank(self, value: Any) -> int:
-        """How many are at or below one value."""
-        return bisect_right(self.sequence, value)
-
     def ranks(self, values: Numbers) -> Ranks:
         """How many are at or below each of the values, which are of the thresholds' type."""
         ranks = np.empty(len(values), np.int32)
@@ -72,8 +68,11 @@ class Thresholds:
 
     @cached_property
     def sequence(self) -> Sequence[Any]:
-        """The thresholds for Python: a list, or a view where a list would take long to make."""
-        return as_sequence(self.numbers)
+        """The thresholds for ``bisect``, which gives the rank of one value."""
+        if len(self.numbers) > LISTED:
+            return memoryview(self.numbers)  # type: ignore[arg-type]  # arrays are buffers
+        listed: list[Any] = self.numbers.tolist()
+        return listed
 
     @cached_property
     def _table(self) -> Table | None:
@@ -85,15 +84,7 @@ class Thresholds:
         if last - first >= max(DENSE_SPAN, DENSE_RATIO * count):
             return None
         ranks = np.arange(1, count + 1, dtype=np.int32)
-        return frozen(np.repeat(ranks, np.diff(self.numbers, append=last + 1)), np.int32)
-
-
-def as_sequence(numbers: NDArray[Any]) -> Sequence[Any]:
-    """What ``bisect`` reads fast (a list) or at least without a copy (a view)."""
-    if len(numbers) <= LISTED:
-        listed: list[Any] = numbers.tolist()
-        return listed
-    return memoryview(numbers)  # type: ignore[arg-type]  # arrays are buffers
+        return frozen(np.repeat(ranks, np.append(np.diff(self.numbers), 1)), np.int32)
 
 
 @kernel

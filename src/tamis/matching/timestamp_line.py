@@ -20,7 +20,7 @@ from pyarrow import types
 
 from tamis.matching.arrow_buffers import Ranks, fixed_width, frozen
 from tamis.matching.line import Arrays, Line, Positions, number_in_order, positions_of
-from tamis.matching.thresholds import Thresholds, as_sequence
+from tamis.matching.thresholds import LISTED, Thresholds
 from tamis.model.timestamp import Timestamp
 
 Integers = NDArray[np.int64]
@@ -61,8 +61,11 @@ class TimestampLine(Line):
 
     def rank(self, value: Timestamp) -> int:
         """The rank of an instant."""
+        listed = self._listed
+        if listed is not None:
+            return bisect_right(listed, value.nanoseconds)
+        seconds, nanoseconds = self._views
         second, nanosecond = divmod(value.nanoseconds, _SECOND)
-        seconds, nanoseconds = self._sequences
         stop = bisect_right(seconds, second)
         if not stop or seconds[stop - 1] != second:
             return stop
@@ -90,8 +93,16 @@ class TimestampLine(Line):
         return self._in(unit).ranks(frozen(fixed_width(array, dtype), np.int64))
 
     @cached_property
-    def _sequences(self) -> tuple[Any, Any]:
-        return as_sequence(self._seconds), as_sequence(self._nanoseconds)
+    def _listed(self) -> list[int] | None:
+        if len(self._seconds) > LISTED:
+            return None
+        pairs = zip(self._seconds.tolist(), self._nanoseconds.tolist(), strict=True)
+        return [second * _SECOND + nanosecond for second, nanosecond in pairs]
+
+    @cached_property
+    def _views(self) -> tuple[Any, Any]:
+        arrays: tuple[Any, Any] = self._seconds, self._nanoseconds
+        return memoryview(arrays[0]), memoryview(arrays[1])
 
     def _in(self, unit: str) -> Thresholds:
         if unit not in self._thresholds:

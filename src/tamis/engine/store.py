@@ -1,0 +1,161 @@
+"""What the engine keeps of its subscriptions beside the index: ids, texts, metadata, by slot.
+
+    slots      0 ........ 999,999 | 1,000,000 ...          slots are given out once
+    ids        Arrow, with a table | Python's strings, with a dict
+    texts      Arrow               | Python's strings
+               frozen: came at once  live: came one by one
+
+A million subscriptions as Python objects would take gigabytes; in Arrow they take what their texts
+take. An expression is parsed from its text when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tamis.matching.protocol import Slot
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tamis.matching.string_table import StringTable
+
+
+class Strings:
+    """A column of strings by slot that only grows: parts in Arrow, and a list behind them."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Slot, pa.LargeStringArray]] = []
+        self._tail: list[str] = []
+        self._first = 0
+
+    def __len__(self) -> int:
+        return self._first + len(self._tail)
+
+    def append(self, text: str) -> None:
+        """Add one string."""
+        self._tail.append(text)
+
+    def extend(self, texts: pa.LargeStringArray) -> None:
+        """Add many strings."""
+        import pyarrow as pa
+
+        if self._tail:
+            self._parts.append((self._first, pa.array(self._tail, pa.large_string())))
+            self._first += len(self._tail)
+            self._tail = []
+        self._parts.append((self._first, texts))
+        self._first += len(texts)
+
+    def __getitem__(self, slot: Slot) -> str:
+        if slot >= self._first:
+            return self._tail[slot - self._first]
+        for first, part in reversed(self._parts):
+            if slot >= first:
+                return str(part[slot - first].as_py())
+        raise IndexError(slot)
+
+    def take(self, slots: NDArray[np.int64]) -> pa.Array[Any]:
+        """The strings of many slots."""
+        import pyarrow as pa
+
+        parts = [part for _, part in self._parts]
+        if self._tail:
+            parts.append(pa.array(self._tail, pa.large_string()))
+        if len(parts) == 1:
+            return parts[0].take(slots)
+        taken: Any = pa.chunked_array(parts, pa.large_string()).take(slots)
+        strings: pa.Array[Any] = taken.combine_chunks()
+        return strings
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, roughly for the list."""
+        return sum(part.nbytes for _, part in self._parts) + sum(map(len, self._tail))
+
+
+class Store:
+    """The subscriptions of an engine by slot; slots of removed ones are not used again."""
+
+    def __init__(self) -> None:
+        self.ids = Strings()
+        self.texts = Strings()
+        self.metadata: dict[Slot, Mapping[str, Any]] = {}
+        self.disabled: set[Slot] = set()
+        self._removed: set[Slot] = set()
+        self._tables: list[tuple[Slot, StringTable]] = []
+        self._live: dict[str, Slot] = {}
+
+    def add(self, id: str, text: str) -> Slot:
+        """Take in one subscription whose id is free."""
+        slot = len(self.ids)
+        self.ids.append(id)
+        self.texts.append(text)
+        self._live[id] = slot
+        return slot
+
+    def add_many(self, table: StringTable, texts: pa.LargeStringArray) -> Slot:
+        """Take in many subscriptions whose ids are free and distinct; return the first slot."""
+        slot = len(self.ids)
+        self.ids.extend(table.strings)
+        self.texts.extend(texts)
+        self._tables.append((slot, table))
+        return slot
+
+    def remove(self, id: str) -> Slot:
+        """Forget a subscription that is there; return its slot."""
+        slot = self.slot(id)
+        assert slot is not None
+        if self._live.pop(id, None) is None:
+            self._removed.add(slot)
+        self.metadata.pop(slot, None)
+        self.disabled.discard(slot)
+        return slot
+
+    def slot(self, id: str) -> Slot | None:
+        """The slot of an id, or None."""
+        slot = self._live.get(id)
+        if slot is not None:
+            return slot
+        for first, table in self._tables:
+            row = table.row(id)
+            if row >= 0 and first + row not in self._removed:
+                return first + row
+        return None
+
+    def taken(self, ids: pa.LargeStringArray) -> Iterator[int]:
+        """The rows of those ids that exist already."""
+        import numpy as np
+
+        for first, table in self._tables:
+            rows = table.rows(ids)
+            for row in np.flatnonzero(rows >= 0).tolist():
+                if first + int(rows[row]) not in self._removed:
+                    yield row
+        if self._live:
+            yield from (row for row, id in enumerate(ids.to_pylist()) if id in self._live)
+
+    def slots(self) -> Iterator[Slot]:
+        """The slots of all subscriptions, ascending."""
+        live = self._live.values()
+        for first, table in self._tables:
+            yield from (
+                slot for slot in range(first, first + len(table)) if slot not in self._removed
+            )
+        yield from live
+
+    def __len__(self) -> int:
+        frozen = sum(len(table) for _, table in self._tables)
+        return frozen - len(self._removed) + len(self._live)
+
+    def tables(self) -> Sequence[tuple[Slot, StringTable]]:
+        """The frozen parts."""
+        return self._tables
+
+    @property
+    def waste(self) -> int:
+        """Slots of removed subscriptions."""
+        return len(self.ids) - len(self)

@@ -1,0 +1,190 @@
+"""How the boxes of a sieve are found, and what that is expected to cost: read off its arrays.
+
+    table      key → slice          signature of a key: the last whose base is not above it
+    base         0      40   41     hashed ranks: the digits of key - base
+    constant   |........|..|....|   boxes by key, so those of a signature stand side by side
+
+Figures are those by which keys are chosen (``sieve.keys``): an attribute is there with probability
+``boxes.PRESENCE``, whatever the others, and each of its ranks is as likely as any other. Windows
+are those of the built arrays, not the estimate that the choice makes do with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.matching import axes
+from tamis.matching.axes import Axis
+from tamis.matching.sieve.boxes import AT_LEAST, AT_MOST, BETWEEN, PRESENCE
+from tamis.matching.sieve.build import UNSORTED, Sieve
+from tamis.matching.sieve.keys import PROBE
+from tamis.matching.sieve.signatures import COPY, HASHED, TEST
+from tamis.matching.sieve.table import EMPTY
+from tamis.model.paths import format_path
+
+Integers = NDArray[np.int64]
+Figures = NDArray[np.float64]
+
+
+class Access(NamedTuple):
+    """Figures of each signature, and the slots with a box that no key serves."""
+
+    boxes: Integers
+    subscriptions: Integers
+    keys: Integers
+    probability: Figures  # that an event has the attributes, and pays the probe
+    met: Figures  # boxes that an event meets
+    cost: Figures  # nanoseconds
+    unserved: Integers
+
+
+class Slices(NamedTuple):
+    """The keys in use, the signature of each, and how many boxes it has; in no order."""
+
+    key: Integers
+    signature: Integers
+    boxes: Integers
+
+
+def slices_of(sieve: Sieve) -> Slices:
+    """What the table of a sieve holds."""
+    used = sieve.table[0::2] != EMPTY
+    key, entry = sieve.table[0::2][used], sieve.table[1::2][used]
+    signature = np.searchsorted(sieve.base, key, side="right") - 1
+    return Slices(key, signature, (entry & 0xFFFFFFFF) - (entry >> 32))
+
+
+def access_of(sieve: Sieve, found: Sequence[Axis]) -> Access:
+    """How an event finds the boxes of a sieve."""
+    count = len(sieve.base)
+    slices = slices_of(sieve)
+    keys = np.bincount(slices.signature, minlength=count)
+    boxes = _boxes(slices, count)
+    signature = np.repeat(np.arange(count), boxes)
+    probability = _presence(found)[sieve.attribute].prod(axis=1)
+    size = sizes_of(found)
+    digits = np.where(sieve.stride > 0, size[sieve.attribute[:, :HASHED]], 1).prod(axis=1)
+    ranks = size[sieve.attribute[:, HASHED]]
+    window = _windows(sieve, signature, ranks[signature])
+    total = np.bincount(signature, window, minlength=count)
+    met = total / ranks * probability / digits
+    cost = probability * PROBE + met * np.where(sieve.width > 0, TEST, COPY)
+    everywhere = (window == ranks[signature]) & (digits == 1)[signature]
+    unserved = distinct(slots_of(sieve)[everywhere])
+    subscriptions = _subscriptions(sieve, signature, count)
+    return Access(boxes, subscriptions, keys, probability, met, cost, unserved)
+
+
+def slots_of(sieve: Sieve) -> Integers:
+    """The slot of each box."""
+    return np.where(sieve.slot < 0, ~sieve.slot, sieve.slot).astype(np.int64)
+
+
+def count_slots(sieve: Sieve) -> int:
+    """Distinct slots of a sieve."""
+    return int((sieve.slot >= 0).sum()) + len(distinct(sieve.slot[sieve.slot < 0]))
+
+
+def sizes_of(found: Sequence[Axis]) -> Integers:
+    """The ranks of each axis, and behind them of the one that every event has."""
+    return np.array([*(axis.size for axis in found), 1], np.int64)
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values, ascending; sorting takes a fraction of NumPy's hashing of them."""
+    values = np.sort(values)
+    first = np.ones(len(values), bool)
+    first[1:] = values[1:] != values[:-1]
+    return values[first]
+
+
+def constraints_of(sieve: Sieve, found: Sequence[Axis]) -> Integers:
+    """A number for each constraint (axis, low, high) of the boxes, the same for equal ones.
+
+    Hashed ones are digits of keys, sorted one-sided ones are constants, and all others are tests.
+    """
+    size = sizes_of(found)
+    offset = np.cumsum(size) - size
+    codes = []
+
+    def add(axis: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> None:
+        codes.append(distinct((offset[axis] + low) << 32 | high))
+
+    tested = sieve.tests[0::3] < len(found)  # the others only fill a row
+    axis, low, span = (sieve.tests[place::3][tested].astype(np.int64) for place in range(3))
+    add(axis, low, low + span)
+    slices = slices_of(sieve)
+    for place in range(HASHED):
+        hashed = sieve.stride[slices.signature, place] > 0
+        own = slices.signature[hashed]
+        axis = sieve.attribute[own, place]
+        digit = (slices.key[hashed] - sieve.base[own]) // sieve.stride[own, place] % size[axis]
+        add(axis, digit, digit)
+    count = len(sieve.base)
+    signature = np.repeat(np.arange(count), _boxes(slices, count))
+    for kind in (AT_LEAST, AT_MOST):
+        boxes = sieve.kind[signature] == kind
+        axis = sieve.attribute[signature[boxes], HASHED]
+        constant, last = sieve.constant[boxes].astype(np.int64), size[axis] - 1
+        if kind == AT_LEAST:
+            add(axis, constant, last)
+        else:
+            add(axis, np.zeros_like(constant), constant)
+    return np.concatenate(codes)
+
+
+def words_of(sieve: Sieve, found: Sequence[Axis]) -> Iterator[str]:
+    """Each signature in words; an axis of one rank tells no more than that a value is there."""
+    shared = Counter(axis.key.path for axis in found if axis.key.sort != axes.PRESENCE)
+    names = [_name(axis, shared[axis.key.path] > 1) for axis in found]
+    rows = zip(sieve.attribute.tolist(), sieve.stride.tolist(), sieve.kind.tolist(), sieve.reach)
+    for places, strides, kind, reach in rows:
+        used = sorted((n, stride) for n, stride in zip(places, strides) if n < len(found))
+        hashed = [n for n, stride in used if stride and found[n].size > 1]
+        said = [f"{names[n]} = ?" for n in hashed]
+        said += [f"{names[n]} present" for n, _ in used if n not in hashed]
+        parts = [" and ".join(said)] if said else []
+        if kind != UNSORTED:
+            window = f" in windows of {reach + 1:,} ranks" if kind == BETWEEN else ""
+            parts.append(f"{names[places[HASHED]]} sorted{window}")
+        yield ", ".join(parts) or "every event"
+
+
+def _name(axis: Axis, shared: bool) -> str:
+    """The attribute, with the kind of its values if there are axes of several."""
+    path = format_path(axis.key.path)
+    if axis.key.sort == axes.PRESENCE:
+        return f"presence of {path}"
+    return str(axis.key) if shared else path
+
+
+def _presence(found: Sequence[Axis]) -> Figures:
+    """How likely an event has a rank on each axis; on those of presence all have one."""
+    return np.array([1.0 if a.key.sort == axes.PRESENCE else PRESENCE for a in found] + [1.0])
+
+
+def _boxes(slices: Slices, count: int) -> Integers:
+    """How many boxes each signature has."""
+    return np.bincount(slices.signature, slices.boxes, count).astype(np.int64)
+
+
+def _windows(sieve: Sieve, signature: Integers, ranks: Integers) -> Integers:
+    """For each box, how many ranks of its sorted attribute let an event meet it."""
+    kind, constant = sieve.kind[signature], sieve.constant.astype(np.int64)
+    window = np.where(kind == AT_MOST, constant + 1, ranks - constant)
+    reach = sieve.reach[signature] + np.int64(1)
+    return np.where(kind == BETWEEN, np.minimum(window, reach), window)
+
+
+def _subscriptions(sieve: Sieve, signature: Integers, count: int) -> Integers:
+    """How many distinct slots each signature has."""
+    once = sieve.slot >= 0
+    slot = ~sieve.slot[~once].astype(np.int64)
+    span = int(slot.max(initial=0)) + 1
+    several = distinct(signature[~once] * span + slot) // span
+    return np.bincount(signature[once], minlength=count) + np.bincount(several, minlength=count)
