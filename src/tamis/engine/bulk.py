@@ -111,7 +111,9 @@ class Bulk:
             found = self._reader.templates.recognise(row.source)
             if found is not None and self._shape(found[0]) is not None:
                 template, literals = found
-                group = groups.setdefault(id(template), Group(template))
+                group = groups.get(id(template))
+                if group is None:
+                    group = groups[id(template)] = Group(template)
                 group.slots.append(self._take(row, row.source))
                 group.rows.append(row)
                 group.literals.append(literals)

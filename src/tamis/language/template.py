@@ -33,7 +33,9 @@ _MOST = 10_000
 
 _NEW, _SEEN, _NONE = "new", "seen once", "no template"
 
-Key = tuple[str | bool, ...]
+_SORTS = str.maketrans(dict.fromkeys("0123456789", "0") | dict.fromkeys("'\"rR", "'"))
+
+Key = tuple[str, ...]
 Constants = Sequence[Constant]
 Build = Callable[[Constants], Any]
 
@@ -92,7 +94,8 @@ class Templates:
             return (), []
         pieces = LITERALS.split(text)
         literals = pieces[1::2]
-        return (*pieces[::2], *[literal[0].isdigit() for literal in literals]), literals
+        sorts = "".join([literal[0] for literal in literals]).translate(_SORTS)
+        return (sorts, *pieces[::2]), literals
 
     def _read(
         self, text: str, key: Key, template: Template | str, literals: list[str]

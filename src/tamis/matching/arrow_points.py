@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.matching.axes import PRESENCE, Axis, Ranks
+from tamis.matching.axes import PRESENCE, Axis, Ranks, valid_rows
 from tamis.matching.points import MAX_POINTS, Points
 from tamis.model.arrow_events import check_columns
 from tamis.model.paths import Path
@@ -36,7 +36,8 @@ class TooManyPointsError(Exception):
 
 
 class UnsupportedTypeError(Exception):
-    """A type whose values only the reader of events takes apart: maps, encoded structs."""
+    """Columns that only the reader of events takes apart, or refuses: maps, encoded structs, and
+    what Arrow finds to be invalid."""
 
 
 class Tree:
@@ -75,10 +76,19 @@ class Alternatives:
 def arrow_points(batch: pa.RecordBatch, axes: Sequence[Axis]) -> Points:
     """The points of a batch."""
     check_columns(batch.schema.names, batch.schema.types)
+    try:
+        return _points(batch, axes)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise UnsupportedTypeError from error  # the reader says what is wrong, and where
+
+
+def _points(batch: pa.RecordBatch, axes: Sequence[Axis]) -> Points:
     columns: Any = batch.columns
     found = _fields(batch.schema.names, columns, batch.num_rows, Tree.of(axes), axes)
-    if found.row is not None and np.bincount(found.row).max(initial=0) > MAX_POINTS:
-        raise TooManyPointsError
+    if found.row is not None:
+        most = np.bincount(found.row).max(initial=0)
+        if most > MAX_POINTS or len(found.row) > MAX_ALTERNATIVES:
+            raise TooManyPointsError
     total = batch.num_rows if found.row is None else len(found.row)
     ranks = np.full((total, len(axes)), -1, np.int32, order="F")
     for number, column in found.ranks.items():
@@ -126,12 +136,13 @@ def _elements(array: Any, node: Tree, axes: Sequence[Axis]) -> Alternatives:
     lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     values = array.flatten()  # of a null list there are none
     owner = np.repeat(np.arange(len(array)), lengths)
-    if values.null_count:
-        valid = values.is_valid()
-        owner = owner[valid.to_numpy(zero_copy_only=False)]
-        values = values.filter(valid)
     inner = _alternatives(values, node, axes)
-    row = owner if inner.row is None else owner[inner.row]
+    element = np.arange(len(values)) if inner.row is None else inner.row
+    valid = valid_rows(values)
+    if not valid.all():  # Arrow filters no strings of views, but ranks can always be
+        kept = np.flatnonzero(valid[element])
+        element, inner.ranks = element[kept], inner.take(kept)
+    row = owner[element]
     empty = np.flatnonzero(np.bincount(row, minlength=len(array)) == 0)
     if len(empty) == 0 and len(row) == len(array):
         return Alternatives(len(array), None, inner.ranks)
@@ -179,19 +190,15 @@ def _present(array: Any, path: Path) -> NDArray[np.bool_]:
     kind = array.type
     if types.is_map(kind) or types.is_union(kind):
         raise UnsupportedTypeError
-    if types.is_run_end_encoded(kind) or (
-        types.is_dictionary(kind) and types.is_nested(kind.value_type)
-    ):
+    encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
+    if encoded and types.is_nested(kind.value_type):
         raise UnsupportedTypeError
     if not path:
-        valid: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
-        if types.is_dictionary(kind) and array.dictionary.null_count:
-            raise UnsupportedTypeError
-        return valid
+        return valid_rows(array)
     if types.is_struct(kind):
         names = [field.name for field in kind]
         return _present_field(names, array.flatten(), len(array), path)
-    if types.is_nested(kind):
+    if types.is_nested(kind) and not encoded:
         lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         owner = np.repeat(np.arange(len(array)), lengths.astype(np.int64))
         return np.bincount(owner[_present(array.flatten(), path)], minlength=len(array)) > 0

@@ -181,9 +181,7 @@ class Axis:
         for line, offset in zip(self._lines, self._offsets, strict=False):
             ranks = line.ranks(array)
             out = np.where(ranks >= 0, ranks + np.int32(offset), out)
-        if array.null_count < len(array):
-            valid = np.asarray(array.is_valid())
-            out[valid & (out < 0)] = self.size - 1
+        out[valid_rows(array) & (out < 0)] = self.size - 1
         return out
 
     def presence(self, event: Event) -> int:
@@ -192,6 +190,21 @@ class Axis:
 
     def __repr__(self) -> str:
         return f"Axis({self.key}, {self.size:,} ranks)"
+
+
+def valid_rows(array: Any) -> NDArray[np.bool_]:
+    """Which rows of an array are no nulls, also where its encoding has them among its values."""
+    from pyarrow import types
+
+    if hasattr(array.type, "storage_type"):
+        return valid_rows(array.storage)
+    if types.is_dictionary(array.type) or types.is_run_end_encoded(array.type):
+        if types.is_null(array.type.value_type):  # of which Arrow 26 says nonsense, or crashes
+            return np.zeros(len(array), bool)
+        if types.is_run_end_encoded(array.type) or array.dictionary.null_count:
+            array.validate(full=True)
+    valid: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return valid
 
 
 class AxisBuilder:

@@ -62,8 +62,14 @@ class TermLine:
 
     def ranks(self, array: pa.Array[Any]) -> NDArray[np.int32]:
         """The ranks of a column: -1 for nulls, and for what is no string."""
+        import pyarrow.compute as pc
         from pyarrow import types
 
+        if hasattr(array.type, "storage_type"):
+            return self.ranks(array.storage)
+        if types.is_run_end_encoded(array.type):
+            array.validate(full=True)
+            return self.ranks(pc.call_function("run_end_decode", [array]))
         kind: Any = array.type.value_type if types.is_dictionary(array.type) else array.type
         ranks = np.full(len(array), -1, np.int32)
         if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
