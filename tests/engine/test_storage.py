@@ -6,9 +6,12 @@ import os
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tamis import Engine, StorageError
+from tamis.engine.engine import MATCHERS
+from tamis.matching.arrayfile import save_arrays
 
 
 @pytest.fixture
@@ -47,10 +50,50 @@ def test_foreign_files_are_refused(tmp_path: Path, data: bytes) -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot read"):
+    with pytest.raises(StorageError, match="x"):
         Engine.load(tmp_path / "x")
-    with pytest.raises(StorageError, match="cannot read"):
+    with pytest.raises(StorageError, match=tmp_path.name):
         Engine.load(tmp_path)
+
+
+def test_a_file_of_other_arrays_is_no_engine(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "x", {"a": np.arange(3)}, {})
+    with pytest.raises(StorageError, match="no engine"):
+        Engine.load(tmp_path / "x")
+    save_arrays(tmp_path / "x", {"a": np.arange(3)}, {"content": "tamis engine", "settings": {}})
+    with pytest.raises(StorageError, match=r"no whole engine|no strings"):
+        Engine.load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("matcher", MATCHERS)
+def test_everything_comes_back(tmp_path: Path, matcher: str, verify: bool) -> None:
+    engine = Engine(matcher=matcher, taxonomy={"doll": ["toy"]})
+    engine.subscribe_many(
+        [(f"s{index}", f"a = {index % 7} and b < {index}") for index in range(3000)]
+    )
+    engine.subscribe("kind is a 'toy'", id="toys", metadata={"owner": "ann"})
+    engine.subscribe("title contains text 'oak'", id="oak")
+    engine.subscribe("a = 1", id="off", enabled=False)
+    engine.unsubscribe("s8")
+    engine.unsubscribe("s15")
+    engine.subscribe("a = 1 and b = 5", id="s8")
+    engine.disable("s22")
+    engine.save(tmp_path / "x")
+    loaded = Engine.load(tmp_path / "x", verify=verify)
+    assert len(loaded) == len(engine)
+    assert {each.id: each for each in loaded} == {each.id: each for each in engine}
+    events = [{"a": 1, "b": 5}, {"a": 1, "b": 100}, {"kind": "doll"}, {"title": "an oak"}, {}]
+    for event in events:
+        assert sorted(loaded.match(event)) == sorted(engine.match(event))
+    loaded.unsubscribe("toys")
+    loaded.subscribe("a = 1", id="s15")
+    assert "s15" in loaded.match({"a": 1})
+    assert loaded.match({"kind": "doll"}) == []
+    loaded.save(tmp_path / "y")
+    again = Engine.load(tmp_path / "y")
+    for event in events:
+        assert sorted(again.match(event)) == sorted(loaded.match(event))
 
 
 def test_failed_save_leaves_the_old_file(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +103,7 @@ def test_failed_save_leaves_the_old_file(saved: Path, monkeypatch: pytest.Monkey
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(StorageError, match="disk full"):
         Engine().save(saved)
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == ["engine"]

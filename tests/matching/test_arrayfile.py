@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from tamis.errors import LimitError, StorageError
 from tamis.matching import arrayfile
-from tamis.matching.arrayfile import open_arrays, save_arrays, string_arrays, strings_of
+from tamis.matching.arrayfile import open_arrays, save_arrays
+from tamis.matching.stringfile import string_arrays, strings_of
 
 DTYPES = "?,i1,u1,i2,u2,i4,u4,i8,u8,f2,f4,f8,c8,c16".split(",")
 PREAMBLE = struct.Struct("<8sIQQI")

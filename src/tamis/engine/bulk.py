@@ -152,7 +152,7 @@ class Bulk:
                 _column(convert, texts)
                 for convert, texts in zip(group.template.convert, zip(*group.literals))
             ]
-        except (ValueError, pa.ArrowException):
+        except (TamisError, ValueError, pa.ArrowException):
             crossed = np.ones(len(group.rows), bool)
         else:
             crossed = _crossed(shape, columns, len(group.rows))

@@ -8,12 +8,12 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.matches import Matches
 from tamis.engine.scan import Scan, Trial
-from tamis.engine.storage import load_rows, save_rows
+from tamis.engine.storage import open_engine, restore_matcher, restore_store, save_engine
 from tamis.engine.store import Store
 from tamis.engine.subscription import (
     EXISTS,
@@ -28,6 +28,7 @@ from tamis.engine.subscription import (
 from tamis.errors import (
     DuplicateIdError,
     NeverMatchesWarning,
+    StorageError,
     SubscriptionError,
     TamisError,
     UnknownIdError,
@@ -41,6 +42,10 @@ from tamis.model.limits import LIMITS, Limits
 from tamis.model.taxonomy import Taxonomy
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
 from tamis.predicates.normal import normalise
+
+if TYPE_CHECKING:
+    from tamis.matching.plan import Plan, Stats
+    from tamis.matching.segment import Segment
 
 
 def _sieve(setting: Setting) -> Matcher:
@@ -354,20 +359,52 @@ class Engine:
         aside = f", {disabled:,} disabled" if disabled else ""
         return f"Engine({len(self):,} subscriptions{aside}, matcher={self.matcher!r})"
 
+    def stats(self) -> Stats:
+        """How much the engine holds, by part, and what an event is expected to cost."""
+        from tamis.matching.plan import stats_of
+
+        found = stats_of(self._segments())
+        store = {"ids": self._store.id_bytes, "texts": self._store.texts.nbytes}
+        return dataclasses.replace(found, subscriptions=len(self), bytes={**found.bytes, **store})
+
+    def plan(self) -> Plan:
+        """Which access key serves which subscriptions, what that is expected to cost, and which
+        subscriptions no key serves, so that they cost every event."""
+        from tamis.matching.plan import plan_of
+
+        found = plan_of(self._segments())
+        unserved = tuple(self._store.ids[int(slot)] for slot in found.unserved)
+        return dataclasses.replace(found, unserved=unserved)
+
+    def _segments(self) -> list[Segment]:
+        """The segments of a compiled matcher; the oracle has none."""
+        segments: list[Segment] = getattr(self._matcher, "segments", list)()
+        return segments
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine to a file, which is whole or not there."""
         parents = None if self.taxonomy is None else self.taxonomy.parents
         settings = {"matcher": self.matcher, "taxonomy": parents, "prefixes": self._prefixes}
-        save_rows(path, settings, self)
+        save_engine(path, settings, self._store, self._matcher)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, limits: Limits = LIMITS) -> Engine:
-        """Read an engine from a file that ``save`` wrote."""
-        settings, rows = load_rows(path)
-        engine = cls(limits=limits, **settings)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NeverMatchesWarning)
-            engine.subscribe_many(rows)
+    def load(
+        cls, path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = LIMITS
+    ) -> Engine:
+        """Open an engine that ``save`` wrote; the file is mapped into memory, not read.
+
+        ``verify`` checks every byte of it first. Without, it opens in milliseconds.
+        """
+        file, settings = open_engine(path, verify)
+        try:
+            engine = cls(limits=limits, **settings)
+            engine._store = restore_store(file, verify)
+            if not restore_matcher(engine._matcher, file):
+                for slot in engine._store.slots():
+                    if slot not in engine._store.disabled:
+                        engine._matcher.add(slot, engine._expression(slot))
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(f"{os.fspath(path)} is no whole engine: {error}") from error
         return engine
 
 

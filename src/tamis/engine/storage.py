@@ -1,76 +1,112 @@
-"""Engines in files: lines of JSON, the first with the settings, the last with a checksum.
+"""Engines in files: one file of flat arrays (matching/arrayfile.py), opened by memory mapping.
 
-The file is written beside its place and renamed, so that a crash leaves the old one or the new one.
-Version 1 is read by every later version of Tamis.
+    ids, texts        strings by slot; the texts are read when somebody asks for one
+    table             hash table of the ids
+    metadata          JSON of those slots that have any
+    disabled, removed slots
+    segments/…        the sieve's segments
+
+Format 1 is read by every later version of Tamis up to 1.x.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import tempfile
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from tamis.engine.subscription import Subscription
+from tamis.engine.store import Store
 from tamis.errors import StorageError
+from tamis.matching.protocol import Matcher
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tamis.matching.arrayfile import ArrayFile
+    from tamis.matching.sieve_matcher import SieveMatcher
+
+CONTENT = "tamis engine"
 
 
-def save_rows(
-    path: str | os.PathLike[str], settings: dict[str, Any], subscriptions: Iterable[Subscription]
+def save_engine(
+    path: str | os.PathLike[str], settings: Mapping[str, Any], store: Store, matcher: Matcher
 ) -> None:
-    """Write settings and subscriptions, atomically."""
-    target = Path(path)
-    digest = hashlib.sha256()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".")
-    try:
-        with os.fdopen(handle, "wb") as file:
+    """Write an engine, atomically."""
+    from tamis.matching.arrayfile import save_arrays
 
-            def write(line: dict[str, Any]) -> None:
-                data = json.dumps(line).encode() + b"\n"
-                digest.update(data)
-                file.write(data)
-
-            write({"tamis": FORMAT, **settings})
-            for each in subscriptions:
-                fields = {"metadata": each.metadata, "enabled": each.enabled}
-                write({"id": each.id, "subscription": each.text, **fields})
-            write({"sha256": digest.hexdigest()})
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    header: dict[str, Any] = {"content": CONTENT, "settings": settings}
+    arrays = _store_arrays(store)
+    sieve = _as_sieve(matcher)
+    if sieve is not None:
+        header["segments"], compiled = sieve.arrays()
+        arrays.update(compiled)
+    save_arrays(path, arrays, header)
 
 
-def load_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The settings and the rows of a file, whose checksum must fit."""
-    try:
-        lines = Path(path).read_bytes().split(b"\n")
-    except OSError as error:
-        raise StorageError(f"cannot read {os.fspath(path)}: {error.strerror}") from error
-    header = _line(path, lines[0])
-    if header.get("tamis") != FORMAT:
-        raise StorageError(f"{os.fspath(path)} is no engine of format {FORMAT}")
-    if len(lines) < 3 or lines[-1]:
-        raise StorageError(f"{os.fspath(path)} is cut short: restore it from a copy")
-    body = b"\n".join(lines[:-2]) + b"\n"
-    if _line(path, lines[-2]).get("sha256") != hashlib.sha256(body).hexdigest():
-        raise StorageError(f"{os.fspath(path)} is damaged: its checksum does not fit")
-    del header["tamis"]
-    return header, [_line(path, line) for line in lines[1:-2]]
+def open_engine(path: str | os.PathLike[str], verify: bool) -> tuple[ArrayFile, dict[str, Any]]:
+    """The arrays of an engine's file, and its settings."""
+    from tamis.matching.arrayfile import open_arrays
+
+    file = open_arrays(path, verify)
+    settings = file.header.get("settings")
+    if file.header.get("content") != CONTENT or not isinstance(settings, dict):
+        raise StorageError(f"{os.fspath(path)} is a file of arrays, but no engine")
+    return file, settings
 
 
-def _line(path: str | os.PathLike[str], line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"{os.fspath(path)} is no engine: {error}") from error
-    if not isinstance(row, dict):
-        raise StorageError(f"{os.fspath(path)} is no engine")
-    return row
+def restore_matcher(matcher: Matcher, file: ArrayFile) -> bool:
+    """Give a matcher the segments of a file; False if it has none for it."""
+    sieve = _as_sieve(matcher)
+    header = file.header.get("segments")
+    if sieve is None or not isinstance(header, list):
+        return False
+    gone = [*file["disabled"].tolist(), *file["removed"].tolist()]
+    sieve.restore(header, file, gone)
+    return True
+
+
+def _as_sieve(matcher: Matcher) -> SieveMatcher | None:
+    return matcher if hasattr(matcher, "restore") else None  # type: ignore[return-value]
+
+
+def _store_arrays(store: Store) -> dict[str, NDArray[Any]]:
+    import numpy as np
+    import pyarrow as pa
+
+    from tamis.matching.string_table import StringTable
+    from tamis.matching.stringfile import string_arrays
+
+    removed = np.fromiter(store.removed(), np.int64)
+    ids = store.ids.all()
+    if len(removed):
+        names = ids.to_pylist()
+        for slot in removed.tolist():
+            names[slot] = f"\x00{slot}"  # no id that anyone asks for
+        ids = pa.array(names, pa.large_string())
+    metadata = {slot: json.dumps(each) for slot, each in sorted(store.metadata.items())}
+    return {
+        **string_arrays(ids, "ids"),
+        **string_arrays(store.texts.all(), "texts"),
+        **string_arrays(pa.array(metadata.values(), pa.large_string()), "metadata"),
+        "table": StringTable(ids).table,
+        "metadata/slots": np.fromiter(metadata, np.int64),
+        "disabled": np.array(sorted(store.disabled), np.int64),
+        "removed": removed,
+    }
+
+
+def restore_store(file: ArrayFile, verify: bool) -> Store:
+    """The store of a file, whose strings stay in it."""
+    from tamis.matching.string_table import StringTable
+    from tamis.matching.stringfile import strings_of
+
+    store = Store()
+    ids = StringTable(strings_of(file, "ids", verify), file["table"])
+    store.add_many(ids, strings_of(file, "texts", verify))
+    store.forget(file["removed"].tolist())
+    store.disabled.update(file["disabled"].tolist())
+    slots = file["metadata/slots"].tolist()
+    for slot, text in zip(slots, strings_of(file, "metadata", verify).to_pylist(), strict=True):
+        store.metadata[slot] = json.loads(str(text))
+    return store

@@ -11,7 +11,7 @@ take. An expression is parsed from its text when somebody asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tamis.matching.protocol import Slot
@@ -63,13 +63,21 @@ class Strings:
         import pyarrow as pa
 
         parts = [part for _, part in self._parts]
-        if self._tail:
+        if self._tail or not parts:
             parts.append(pa.array(self._tail, pa.large_string()))
         if len(parts) == 1:
             return parts[0].take(slots)
         taken: Any = pa.chunked_array(parts, pa.large_string()).take(slots)
         strings: pa.Array[Any] = taken.combine_chunks()
         return strings
+
+    def all(self) -> pa.LargeStringArray:
+        """All strings in one array."""
+        import numpy as np
+
+        if len(self._parts) == 1 and not self._tail:
+            return self._parts[0][1]
+        return self.take(np.arange(len(self)))  # type: ignore[return-value]
 
     @property
     def nbytes(self) -> int:
@@ -115,6 +123,16 @@ class Store:
         self.disabled.discard(slot)
         return slot
 
+    def removed(self) -> Iterator[Slot]:
+        """The slots of removed subscriptions."""
+        present = set(self.slots()) if self.waste else set()
+        if self.waste:
+            yield from (slot for slot in range(len(self.ids)) if slot not in present)
+
+    def forget(self, slots: Iterable[Slot]) -> None:
+        """Let slots of a frozen part be those of removed subscriptions."""
+        self._removed.update(slots)
+
     def slot(self, id: str) -> Slot | None:
         """The slot of an id, or None."""
         slot = self._live.get(id)
@@ -154,6 +172,11 @@ class Store:
     def tables(self) -> Sequence[tuple[Slot, StringTable]]:
         """The frozen parts."""
         return self._tables
+
+    @property
+    def id_bytes(self) -> int:
+        """Memory of the ids and of the tables that find them."""
+        return self.ids.nbytes + sum(table.table.nbytes for _, table in self._tables)
 
     @property
     def waste(self) -> int:

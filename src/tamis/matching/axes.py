@@ -19,12 +19,13 @@ gives each a reference; ``finish`` sorts them, and then a reference has a positi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.matching.lines import LINES as ALL_LINES
 from tamis.matching.lines import BooleanLine, Line, number_line, string_line, timestamp_line
 from tamis.matching.terms import TermLine
 from tamis.model.event import Event
@@ -165,7 +166,7 @@ class Axis:
             return self._lines.rank(value) if isinstance(value, str) else -1
         kind = kind_of(value)
         if self.key.sort != MIXED:
-            return self._lines[0].rank(value) if kind is self.key.sort else -1
+            return self._lines[0].rank(value) if kind == self.key.sort else -1
         if kind is Kind.BYTES or value != value:
             return self.size - 1
         number = LINES.index(kind)
@@ -183,6 +184,33 @@ class Axis:
             out = np.where(ranks >= 0, ranks + np.int32(offset), out)
         out[valid_rows(array) & (out < 0)] = self.size - 1
         return out
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The lines as flat arrays; terms are numbered anew from their taxonomy."""
+        if isinstance(self._lines, TermLine):
+            return {}
+        return {
+            f"{number}/{name}": array
+            for number, line in enumerate(self._lines)
+            for name, array in line.arrays().items()
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, key: AxisKey, arrays: Mapping[str, NDArray[Any]], prefix: str, terms: TermLine | None
+    ) -> Axis:
+        """The axis of ``arrays()``, found below a prefix."""
+        if key.sort == TERM:
+            assert terms is not None
+            return cls(key, terms)
+        kinds = _kinds(key)
+        found: list[dict[str, NDArray[Any]]] = [{} for _ in kinds]
+        for name in arrays:
+            if name.startswith(prefix):
+                number, _, field = name[len(prefix) :].partition("/")
+                found[int(number)][field] = arrays[name]
+        lines = [ALL_LINES[kind].from_arrays(fields) for kind, fields in zip(kinds, found)]
+        return cls(key, lines)
 
     def presence(self, event: Event) -> int:
         """The rank of an event on an axis of presence."""
@@ -207,14 +235,18 @@ def valid_rows(array: Any) -> NDArray[np.bool_]:
     return valid
 
 
+def _kinds(key: AxisKey) -> tuple[Kind, ...]:
+    """The kinds of the lines of an axis."""
+    return LINES if key.sort == MIXED else (Kind(key.sort),) if key.sort in LINES else ()
+
+
 class AxisBuilder:
     """An axis whose lines are still taking in cuts."""
 
     def __init__(self, key: AxisKey, terms: TermLine | None) -> None:
         self.key = key
         self._terms = terms if key.sort == TERM else None
-        kinds = LINES if key.sort == MIXED else (Kind(key.sort),) if key.sort in LINES else ()
-        self.lines = [LineBuilder(kind) for kind in kinds]
+        self.lines = [LineBuilder(kind) for kind in _kinds(key)]
 
     def tell_gaps(self) -> None:
         """Keep the values between the constants apart."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.matching.axes import GREATEST, LEAST, Axis, Interval
+from tamis.matching.jit import kernel
 from tamis.matching.sieve.boxes import Boxes
 
 Slots = NDArray[np.int32]
@@ -86,14 +87,23 @@ class BoxRows:
             )
         whole = np.ones(len(slot), bool)
         whole[box[low > high]] = False
-        kept = whole[box]
-        order = np.lexsort((axis[kept], box[kept]))
-        count = np.bincount(box[kept], minlength=len(slot))[whole]
-        start = np.concatenate(([0], np.cumsum(count)))
+        by_axis = by_axis[whole[box[by_axis]]]
+        count = np.where(whole, np.bincount(box, minlength=len(slot)), 0)
+        place = np.empty(len(by_axis), np.int64)
+        place_rows(box[by_axis], np.cumsum(count) - count, place)
+        ordered = np.empty_like(by_axis)
+        ordered[place] = by_axis
+        start = np.concatenate(([0], np.cumsum(count[whole])))
         size = np.array([each.size for each in axes], np.int64)
-        return Boxes(
-            start, axis[kept][order], low[kept][order], high[kept][order], slot[whole], size
-        )
+        return Boxes(start, axis[ordered], low[ordered], high[ordered], slot[whole], size)
+
+
+@kernel
+def place_rows(box: NDArray[np.int64], free: NDArray[np.int64], place: NDArray[np.int64]) -> None:
+    """Write where each constraint stands when those of a box stand together, in their order."""
+    for i in range(len(box)):
+        place[i] = free[box[i]]
+        free[box[i]] += 1
 
 
 def _ranks(

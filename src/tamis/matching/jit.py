@@ -5,6 +5,8 @@ lives when a function is decorated and raises if no place is writable (a read-on
 worker without a home); then the kernel is compiled once a process instead.
 """
 
+import logging
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -12,6 +14,8 @@ import numba
 from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+_LOG = logging.getLogger("tamis")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,6 +26,14 @@ def kernel(function: Function) -> Function:
         return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
     except RuntimeError:  # "cannot cache function ...: no locator available"
         return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
+
+
+def announce_compilation(function: Any) -> None:
+    """Say so if a kernel, and then all, must be compiled on this machine for the first time."""
+    file = getattr(getattr(function, "_cache", None), "_cache_file", None)
+    index = getattr(file, "_index_path", None)
+    if not config.DISABLE_JIT and (index is None or not os.path.exists(index)):  # type: ignore[attr-defined]
+        _LOG.warning("compiling the kernels, once on this machine: about half a minute")
 
 
 @intrinsic

@@ -25,6 +25,8 @@ from tamis.matching.terms import TermLine
 
 MOST_UNSERVED = 1_000
 """Slots that a plan lists of those that no key serves."""
+MOST_NAMED = 10
+"""Those of them that are shown."""
 MOST_ROWS = 30
 """Groups that a plan shows."""
 
@@ -58,9 +60,9 @@ class Plan(Shown):
     """The access keys of subscriptions, the most expensive first."""
 
     groups: tuple[Group, ...]
-    unserved: tuple[int, ...]
-    """Slots, at most ``MOST_UNSERVED``, that no key serves: with a box that every event meets, or
-    every event that has some attributes, whatever their values."""
+    unserved: tuple[int | str, ...]
+    """Slots, in an engine's plan ids, at most ``MOST_UNSERVED``, that no key serves: with a box
+    that every event meets, or every event that has some attributes, whatever their values."""
     unserved_count: int
 
     @property
@@ -91,8 +93,12 @@ class Plan(Shown):
         rest = self.groups[MOST_ROWS:]
         more = f"and {len(rest):,} more, {figure(sum(g.cost for g in rest))} ns; " if rest else ""
         below = f"{figure(self.cost)} ns an event; subscriptions that no key serves: "
+        names = ", ".join(str(each) for each in self.unserved[:MOST_NAMED])
+        named = f" ({names}{', …' if self.unserved_count > MOST_NAMED else ''})" if names else ""
         return Cells(
-            [*head, "segment"] if several else head, rows, f"{more}{below}{self.unserved_count:,}"
+            [*head, "segment"] if several else head,
+            rows,
+            f"{more}{below}{self.unserved_count:,}{named}",
         )
 
 

@@ -9,16 +9,18 @@ others are in ``residual``: a stabbed box is a candidate, on which the oracle de
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.axes import Axis, Ranks
+from tamis.matching.axes import Axis, AxisKey, Ranks
 from tamis.matching.boxrows import BoxRows
+from tamis.matching.jit import announce_compilation
 from tamis.matching.sides import Axes
+from tamis.matching.sieve.kernels import fill_matches
 from tamis.matching.sieve.matcher import BoxSieve
 from tamis.matching.terms import TermLine
 from tamis.predicates.normal import NormalForm
@@ -50,6 +52,43 @@ class Segment:
             yield Stabbed(chunk.event, chunk.slot, True)
         for chunk in self.residual.chunks(points):
             yield Stabbed(chunk.event, chunk.slot, False)
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """The segment as named flat arrays."""
+        parts = {f"axes/{number}/": axis.arrays() for number, axis in enumerate(self.axes)}
+        parts |= {"plain/": self.plain.to_arrays(), "residual/": self.residual.to_arrays()}
+        return {
+            prefix + part + name: array
+            for part, arrays in parts.items()
+            for name, array in arrays.items()
+        }
+
+    def header(self) -> list[Any]:
+        """What the arrays do not tell: path and sort of each axis."""
+        return [[list(axis.key.path), axis.key.sort] for axis in self.axes]
+
+    @classmethod
+    def from_arrays(
+        cls,
+        header: list[Any],
+        arrays: Mapping[str, NDArray[Any]],
+        prefix: str,
+        terms: TermLine | None,
+    ) -> Segment:
+        """The segment of ``arrays`` and ``header``."""
+        by_axis: dict[str, dict[str, NDArray[Any]]] = {}
+        for name in arrays:
+            if name.startswith(prefix):
+                part, _, field = name[len(prefix) :].partition("/")
+                if part == "axes":
+                    part, _, field = field.partition("/")
+                by_axis.setdefault(part, {})[field] = arrays[name]
+        axes = [
+            Axis.from_arrays(AxisKey(tuple(path), sort), by_axis.get(str(number), {}), "", terms)
+            for number, (path, sort) in enumerate(header)
+        ]
+        plain = BoxSieve.from_arrays(by_axis["plain"])
+        return cls(axes, plain, BoxSieve.from_arrays(by_axis["residual"]))
 
     def slots(self) -> NDArray[np.int64]:
         """The slots of all boxes."""
@@ -88,8 +127,14 @@ class SegmentBuilder:
 
     def finish(self) -> Segment:
         """Sort cuts, resolve ranks, build the sieves."""
+        _announce_once()
         finished = [builder.finish() for builder in self.axes.builders]
         axes = [axis for axis, _ in finished]
         positions = [found for _, found in finished]
         plain = BoxSieve(self.plain.resolve(axes, positions))
         return Segment(axes, plain, BoxSieve(self.residual.resolve(axes, positions)))
+
+
+@cache
+def _announce_once() -> None:
+    announce_compilation(fill_matches)

@@ -7,7 +7,7 @@ segments are left out of the results until their segment is compiled again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,23 @@ class SieveMatcher:
             self._frozen.append(self._compiled)
             self._live, self._compiled = {}, None
         return self._frozen if self._compiled is None else [*self._frozen, self._compiled]
+
+    def arrays(self) -> tuple[list[Any], dict[str, NDArray[Any]]]:
+        """A header and flat arrays of all segments; removed subscriptions are in them still."""
+        header, arrays = [], {}
+        for number, segment in enumerate(self.segments()):
+            header.append(segment.header())
+            arrays.update(segment.arrays(f"segments/{number}/"))
+        return header, arrays
+
+    def restore(
+        self, header: list[Any], arrays: Mapping[str, NDArray[Any]], removed: Iterable[Slot]
+    ) -> None:
+        """Take in the segments of ``arrays``."""
+        for number, part in enumerate(header):
+            prefix = f"segments/{number}/"
+            self._frozen.append(Segment.from_arrays(part, arrays, prefix, self._terms))
+        self._removed.update(removed)
 
     def match(self, event: Event) -> Iterator[Slot]:
         """The slots of all subscriptions that the event matches."""

@@ -66,7 +66,7 @@ class TermLine:
         from pyarrow import types
 
         if hasattr(array.type, "storage_type"):
-            return self.ranks(array.storage)
+            return self.ranks(array.storage)  # type: ignore[attr-defined]
         if types.is_run_end_encoded(array.type):
             array.validate(full=True)
             return self.ranks(pc.call_function("run_end_decode", [array]))

@@ -1,6 +1,9 @@
 """The class over the arrays: batches of points in, chunks of matches out."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +37,23 @@ class BoxSieve:
 
     def __init__(self, boxes: Boxes, statistics: Statistics | None = None) -> None:
         self.size = np.asarray(boxes.size, np.int64)
-        self.arrays: Sieve = build_sieve(boxes, statistics)
+        self.arrays: Sieve = _frozen(build_sieve(boxes, statistics))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The sieve as named flat arrays."""
+        return {
+            "size": self.size,
+            **{name: np.asarray(each) for name, each in _fields(self.arrays)},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> BoxSieve:
+        """The sieve of ``to_arrays``, which may lie in a file that is mapped into memory."""
+        sieve = cls.__new__(cls)
+        sieve.size = arrays["size"]
+        found = {name: arrays[name] for name in Sieve._fields if name != "repeated"}
+        sieve.arrays = _frozen(Sieve(**found, repeated=bool(arrays["repeated"])))
+        return sieve
 
     @property
     def nbytes(self) -> int:
@@ -107,3 +126,18 @@ class BoxSieve:
                 f"points must be int32 of shape [events, {len(self.size)}],"
                 f" not {points.dtype} of shape {points.shape}"
             )
+
+
+def _fields(sieve: Sieve) -> Iterator[tuple[str, Any]]:
+    return zip(Sieve._fields, sieve, strict=True)
+
+
+def _frozen(sieve: Sieve) -> Sieve:
+    """The same with read-only arrays: what is mapped from a file is, and is of another type to
+    Numba than a writable one, for which every kernel would be compiled again."""
+    views: dict[str, Any] = {}
+    for name, array in _fields(sieve):
+        if isinstance(array, np.ndarray):
+            views[name] = array.view()
+            views[name].flags.writeable = False
+    return sieve._replace(**views)

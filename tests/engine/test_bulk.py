@@ -1,0 +1,239 @@
+"""Many subscriptions at once give what they give one by one, by whatever way they are compiled."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from datetime import date
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis import DuplicateIdError, Engine, NeverMatchesWarning, ParseError, SubscriptionError
+from tamis.engine.engine import MATCHERS
+from tamis.language.template import Templates
+from tamis.matching.shapes import shape_of
+from tamis.model.kinds import Kind
+from tamis.predicates.terms import Constant
+
+TESTS = [
+    "a = {n}",
+    "a != {n}",
+    "a < {n}",
+    "a >= -{n}",
+    "a between {n} and {m}",
+    "a between {n}.5 and {m}",
+    "not a between {n} and {m}",
+    "a in ({n}, {m}, 's{n}')",
+    "a not in ({n}, {m})",
+    "a > {n} and a < {m}",
+    "a > {n} and a > {m}",
+    "a = {n} and a = {m}",
+    "a != {n} and a != {m}",
+    "b = 's{n}'",
+    "b != 's{n}'",
+    "b < 's{n}'",
+    "b starts with 's{n}'",
+    "b = 's{n}' ignoring case",
+    "b = 'it''s {n}'",
+    "b = r'\\{n}'",
+    "b like 's{n}%'",
+    "c = timestamp '2026-01-0{d}'",
+    "c > timestamp '2026-01-0{d}'",
+    "a = {n} or b = 's{m}'",
+    "a + {n} < {m}",
+    "d = true and a = {n}",
+    "a is missing and b = 's{n}'",
+    "a = {n} # comment",
+    "true",
+]
+EVENTS = [
+    {"a": 3},
+    {"a": 3.5},
+    {"a": -2},
+    {"a": "s3"},
+    {"b": "s3"},
+    {"b": "s31"},
+    {"b": "it's 3"},
+    {"b": "\\3"},
+    {"b": "S3"},
+    {"a": [1, 5], "b": "s5"},
+    {"a": 1, "d": True},
+    {"c": date(2026, 1, 3)},
+    {"a": float("nan")},
+    {},
+]
+
+
+def texts(count: int, seed: int) -> list[str]:
+    chance = random.Random(seed)
+    found = []
+    for _ in range(count):
+        parts = chance.sample(TESTS[:-1], chance.choice([1, 1, 2, 3]))
+        if any("#" in part for part in parts):
+            parts = parts[-1:]
+        numbers = {"n": chance.randrange(9), "m": chance.randrange(9), "d": chance.randrange(1, 9)}
+        found.append(
+            " and ".join(f"({part})" for part in parts[:-1]) + " and " if parts[1:] else ""
+        )
+        found[-1] += parts[-1]
+        found[-1] = found[-1].format(**numbers)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("matcher", MATCHERS)
+def test_bulk_gives_what_single_ones_give(matcher: str, seed: int) -> None:
+    rows = [(f"s{index}", text) for index, text in enumerate(texts(1_500, seed))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NeverMatchesWarning)
+        bulk = Engine(matcher=matcher)
+        bulk.subscribe_many(rows)
+        single = Engine(matcher="scan")
+        for id, text in rows:
+            single.subscribe(text, id=id)
+    assert len(bulk) == len(single)
+    for event in EVENTS:
+        assert sorted(bulk.match(event)) == sorted(single.match(event)), event
+    assert [each.text for each in bulk] == [text for _, text in rows]
+
+
+def numbered(count: int) -> list[tuple[object, object]]:
+    return [(f"s{index}", f"a = {index}") for index in range(count)]
+
+
+def test_faulty_rows_of_a_large_table() -> None:
+    rows = numbered(2_000)
+    faults = {
+        3: ("s3", "a = "),
+        5: ("s4", "a = 5"),
+        7: (None, "a = 7"),
+        9: ("s9", "a = 99999999999999999999"),
+        11: ("known", "a = 11"),
+        13: ("s13", 13),
+        15: ("s15", "near('x')"),
+    }
+    for index, row in faults.items():
+        rows[index] = row
+    engine = Engine()
+    engine.subscribe("b = 1", id="known")
+    for index in faults:
+        faulty = [*numbered(2_000)[:1_500], rows[index]]
+        with pytest.raises(SubscriptionError, match="row 1500"):
+            engine.subscribe_many(faulty)
+    assert len(engine) == 1
+    done = engine.subscribe_many(rows, errors="collect")
+    assert [each.row for each in done.rejected] == sorted(faults)
+    assert isinstance(done.rejected[0].error, ParseError)
+    assert isinstance(done.rejected[1].error, DuplicateIdError)
+    assert len(engine) == 1 + len(done.ids) == 1 + 2_000 - len(faults)
+    assert engine.match({"a": 4}) == ["s4"]
+    assert engine.match({"a": 9}) == engine.match({"a": 11}) == []
+    assert engine.match({"b": 1}) == ["known"]
+
+
+def test_replacing_many() -> None:
+    engine = Engine()
+    engine.subscribe_many(numbered(2_000))
+    engine.disable("s7")
+    rows = [(f"s{index}", f"a = {index + 1}") for index in range(1_000, 3_000)]
+    with pytest.raises(SubscriptionError, match="replace=True"):
+        engine.subscribe_many(rows)
+    engine.subscribe_many(rows, replace=True)
+    assert len(engine) == 3_000
+    assert engine.match({"a": 1_500}) == ["s1499"]
+    assert engine.match({"a": 1_000}) == []
+    assert engine.match({"a": 7}) == []
+
+
+def test_metadata_and_disabled_rows_of_a_large_table() -> None:
+    table = pa.table(
+        {
+            "id": [f"s{index}" for index in range(1_200)],
+            "subscription": [f"a = {index}" for index in range(1_200)],
+            "metadata": ['{"n": 1}' if index == 5 else None for index in range(1_200)],
+            "enabled": [index != 6 for index in range(1_200)],
+        }
+    )
+    engine = Engine()
+    engine.subscribe_many(table)
+    assert engine["s5"].metadata == {"n": 1}
+    assert not engine["s6"].enabled
+    assert engine.match({"a": 6}) == []
+    engine.enable("s6")
+    assert engine.match({"a": 6}) == ["s6"]
+    assert engine.match({"a": 5}) == ["s5"]
+
+
+def test_contradictions_of_a_large_table_are_reported() -> None:
+    rows = [*numbered(1_200), ("never", "a between 5 and 1"), ("fine", "a between 1 and 5")]
+    engine = Engine()
+    with pytest.warns(NeverMatchesWarning, match="'never'"):
+        engine.subscribe_many(rows)
+    assert sorted(engine.match({"a": 3})) == ["fine", "s3"]
+
+
+def test_memory_comes_back_when_most_are_removed() -> None:
+    engine = Engine()
+    engine.subscribe_many(numbered(3_000))
+    for index in range(2_500):
+        engine.unsubscribe(f"s{index}")
+    assert len(engine) == 500
+    assert len(engine._store.ids) < 2_000
+    assert engine.match({"a": 2_700}) == ["s2700"]
+    assert engine.match({"a": 100}) == []
+
+
+ORDER_MATTERS = [
+    "a > 1 and a > 2",
+    "a != 1 and a != 2",
+    "a = 1 and a > 2",
+    "a = 1 or b = 2",
+    "b starts with 'x'",
+    "b like 'x'",
+    "not (a = 1 and b = 2)",
+]
+
+
+@pytest.mark.parametrize("text", ORDER_MATTERS)
+def test_no_shape_where_the_order_of_constants_matters(text: str) -> None:
+    assert shape(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sides", "ranges"),
+    [
+        ("a = 1 and b = 'x'", 2, [1, 1]),
+        ("a > 1 and a < 2", 1, [1]),
+        ("a in (1, 2, 3)", 1, [3]),
+        ("a != 1 and b < 'x'", 2, [2, 1]),
+        ("not a between 1 and 2", 1, None),
+    ],
+)
+def test_shapes(text: str, sides: int, ranges: list[int] | None) -> None:
+    found = shape(text)
+    if ranges is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert [len(side.ranges) for side in found.sides] == ranges
+
+
+def shape(text: str):  # type: ignore[no-untyped-def]
+    found = Templates().recognise(text)
+    assert found is not None
+    template, literals = found
+    kinds = [Kind.STRING if literal[0] == "'" else Kind.NUMBER for literal in literals]
+    return shape_of(lambda values: template.build([Constant(v) for v in values]), kinds)
+
+
+@given(st.lists(st.integers(-3, 3) | st.sampled_from([0.5, 2**53 + 1, 2**64 - 1]), min_size=1))
+def test_columns_of_mixed_numbers(values: list[float]) -> None:
+    rows = [*numbered(1_000), *((f"x{i}", f"b <= {value!r}") for i, value in enumerate(values))]
+    engine = Engine()
+    engine.subscribe_many(rows)
+    for event in (0, 0.5, 1, 2**53, 2**53 + 1, 2**64 - 1):
+        expected = sorted(f"x{i}" for i, value in enumerate(values) if event <= value)
+        assert sorted(engine.match({"b": event})) == expected
