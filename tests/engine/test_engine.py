@@ -201,7 +201,7 @@ def test_subscribe_many_collects_the_faulty() -> None:
 def test_matches() -> None:
     matches = toys().match_batch([TOY, {"category": "Boat"}, {"category": "Car"}])
     assert matches.event.tolist() == [0, 0, 2]
-    assert matches.slot.dtype == np.int64
+    assert matches.slot.dtype == np.int32
     assert sorted(matches.pairs()) == [(0, "cheap-toys"), (0, "toys"), (2, "cars")]
     assert matches.to_arrow().column_names == ["event", "subscription"]
     assert matches.to_pandas()["event"].tolist() == [0, 0, 2]

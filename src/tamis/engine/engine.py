@@ -7,7 +7,7 @@ import os
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tamis.engine.explanation import Explanation, explain
@@ -282,11 +282,11 @@ class Engine:
         """
         import numpy as np
 
-        chunks = list(self._pairs(events, limit))
-        row = np.concatenate([np.empty(0, np.int64), *(chunk.row for chunk in chunks)])
-        slot = np.concatenate([np.empty(0, np.int64), *(chunk.slot for chunk in chunks)])
-        if (row[1:] < row[:-1]).any():
-            order = np.argsort(row, kind="stable")
+        chunks = [chunk for chunk in self._pairs(events, limit) if len(chunk.row)]
+        row = np.concatenate([np.empty(0, np.int32), *(chunk.row for chunk in chunks)])
+        slot = np.concatenate([np.empty(0, np.int32), *(chunk.slot for chunk in chunks)])
+        if any(ours.row[-1] > theirs.row[0] for ours, theirs in pairwise(chunks)):
+            order = np.argsort(row, kind="stable")  # rows ascend within a chunk
             row, slot = row[order], slot[order]
         return Matches(row, slot, self._store.ids)
 
@@ -299,8 +299,8 @@ class Engine:
     def _pairs(self, events: Any, limit: int | None) -> Iterator[Pairs]:
         start = 0
         for batch in batches(events, self.limits):
-            for row, slot in self._matcher.match_batch(batch, limit):
-                yield Pairs(row + start, slot)
+            for pairs in self._matcher.match_batch(batch, limit):
+                yield pairs.shifted(start)
             start += len(batch)
 
     def count_batch(self, events: Any) -> list[int]:

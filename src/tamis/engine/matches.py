@@ -21,7 +21,7 @@ class Matches:
 
     __slots__ = ("_ids", "event", "slot")
 
-    def __init__(self, event: NDArray[np.int64], slot: NDArray[np.int64], ids: Strings) -> None:
+    def __init__(self, event: NDArray[np.int32], slot: NDArray[np.int32], ids: Strings) -> None:
         self.event = event
         """The rows of the events, ascending."""
         self.slot = slot

@@ -67,8 +67,8 @@ class Scan:
         import numpy as np
 
         for row, event in enumerate(batch.events()):
-            slots = np.array(list(islice(self.match(event), limit)), np.int64)
-            yield Pairs(np.full(len(slots), row, np.int64), slots)
+            slots = np.array(list(islice(self.match(event), limit)), np.int32)
+            yield Pairs(np.full(len(slots), row, np.int32), slots)
 
 
 class ScanLoad:

@@ -58,7 +58,7 @@ class Strings:
                 return str(part[slot - first].as_py())
         raise IndexError(slot)
 
-    def take(self, slots: NDArray[np.int64]) -> pa.Array[Any]:
+    def take(self, slots: NDArray[np.int32]) -> pa.Array[Any]:
         """The strings of many slots."""
         import pyarrow as pa
 
@@ -77,7 +77,7 @@ class Strings:
 
         if len(self._parts) == 1 and not self._tail:
             return self._parts[0][1]
-        return self.take(np.arange(len(self)))  # type: ignore[return-value]
+        return self.take(np.arange(len(self), dtype=np.int32))  # type: ignore[return-value]
 
     @property
     def nbytes(self) -> int:

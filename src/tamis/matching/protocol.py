@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tamis.matching.batch import Batch
     from tamis.matching.shapes import Shape
 
+    Integers = NDArray[np.int32]
+
 Slot = int
 
 
@@ -32,8 +34,12 @@ class Setting(NamedTuple):
 class Pairs(NamedTuple):
     """Rows of events and slots of subscriptions that match."""
 
-    row: NDArray[np.int64]
-    slot: NDArray[np.int64]
+    row: Integers
+    slot: Integers
+
+    def shifted(self, rows: int) -> Pairs:
+        """The same pairs, as many rows further on."""
+        return Pairs(self.row + rows, self.slot) if rows else self
 
 
 class Load(Protocol):

@@ -90,12 +90,10 @@ class Segment:
         plain = BoxSieve.from_arrays(by_axis["plain"])
         return cls(axes, plain, BoxSieve.from_arrays(by_axis["residual"]))
 
-    def slots(self) -> NDArray[np.int64]:
+    def slots(self) -> NDArray[np.int32]:
         """The slots of all boxes."""
         both = [self.plain.arrays.slot, self.residual.arrays.slot]
-        return np.unique(np.concatenate([np.where(slot < 0, ~slot, slot) for slot in both])).astype(
-            np.int64
-        )
+        return np.unique(np.concatenate([np.where(slot < 0, ~slot, slot) for slot in both]))
 
     @cached_property
     def most_slot(self) -> int:

@@ -26,6 +26,8 @@ from tamis.model.event import Event
 from tamis.predicates.expression import Expression
 from tamis.predicates.normal import NormalForm, normalise
 
+Integers = NDArray[np.int32]
+
 EVENTS = 4_096
 """Events that are no columns, whose points are made at a time."""
 LIVE = 4_096
@@ -96,7 +98,7 @@ class SieveMatcher:
 
     def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """The pairs of many events, in chunks."""
-        taken = None if limit is None else np.zeros(len(batch), np.int64)
+        taken = None if limit is None else np.zeros(len(batch), np.int32)
         for pairs in self._pairs(batch, limit):
             if limit is None or taken is None:
                 yield pairs
@@ -108,19 +110,19 @@ class SieveMatcher:
         for segment in self.segments():
             for start, part in parts(batch):
                 for first, piece, points in pointed(part, segment.axes):
-                    for row, slot in self._stabbed(segment, points, piece, limit):
-                        yield Pairs(row + (start + first), slot)
+                    for pairs in self._stabbed(segment, points, piece, limit):
+                        yield pairs.shifted(start + first)
 
     def _stabbed(
         self, segment: Segment, points: Points, batch: Batch, limit: int | None
     ) -> Iterator[Pairs]:
         several = points.row is not None
-        stamp = np.full(segment.most_slot + 1 if several else 0, -1, np.int64)
+        stamp = np.full(segment.most_slot + 1 if several else 0, -1, np.int32)
         most = None if several or self._removed else limit
         for found in segment.stab(points.ranks, most):
-            row, slot = found.point.astype(np.int64), found.slot.astype(np.int64)
+            row, slot = found.point, found.slot
             if points.row is not None:
-                row = points.row[row]
+                row = points.row[row].astype(np.int32)
                 kept = mark_first(row, slot, stamp)
                 row, slot = row[kept], slot[kept]
             if found.certain:
@@ -129,7 +131,7 @@ class SieveMatcher:
                 yield self._decided(row, slot, batch)
         for left in points.left:
             slots = segment.slots()
-            yield self._decided(np.full(len(slots), left, np.int64), slots, batch)
+            yield self._decided(np.full(len(slots), left, np.int32), slots, batch)
 
     def _alive(self, pairs: Pairs) -> Pairs:
         if not self._removed:
@@ -137,7 +139,7 @@ class SieveMatcher:
         kept = ~np.isin(pairs.slot, np.fromiter(self._removed, np.int64))
         return Pairs(pairs.row[kept], pairs.slot[kept])
 
-    def _decided(self, row: NDArray[np.int64], slot: NDArray[np.int64], batch: Batch) -> Pairs:
+    def _decided(self, row: Integers, slot: Integers, batch: Batch) -> Pairs:
         """Those of some candidates that the oracle finds to match."""
         row, slot = self._alive(Pairs(row, slot))
         oracle = self._setting.oracle
@@ -202,9 +204,7 @@ def pointed(batch: Batch, axes: Sequence[Axis]) -> Iterator[tuple[int, Batch, Po
 
 
 @kernel
-def mark_first(
-    row: NDArray[np.int64], slot: NDArray[np.int64], stamp: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def mark_first(row: Integers, slot: Integers, stamp: Integers) -> NDArray[np.bool_]:
     """Mark the first of the points of a row that stab a slot; rows ascend over all calls."""
     first = np.empty(len(row), np.bool_)
     for i in range(len(row)):
@@ -214,7 +214,7 @@ def mark_first(
 
 
 @kernel
-def mark_within(row: NDArray[np.int64], taken: NDArray[np.int64], limit: int) -> NDArray[np.bool_]:
+def mark_within(row: Integers, taken: Integers, limit: int) -> NDArray[np.bool_]:
     """Mark the pairs that a limit for each row leaves, and count them."""
     within = np.empty(len(row), np.bool_)
     for i in range(len(row)):
