@@ -18,7 +18,7 @@ def dense_boxes(boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
-def scan(low, high, point, out):
+def scan(low: np.ndarray, high: np.ndarray, point: np.ndarray, out: np.ndarray) -> int:
     """Write the numbers of the boxes that contain the point; return how many."""
     n = 0
     for b in range(low.shape[0]):

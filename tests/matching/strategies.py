@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -163,115 +163,115 @@ class Tagged(pa.ExtensionType):
         return cls(storage)
 
 
-# Arrays of a length, from the buffers up: what ``pa.array`` would never make is made here too.
-
-Draw = Callable[[st.SearchStrategy[Any]], Any]
-
-
-def _cells(draw: Draw, pool: list[Any], length: int) -> list[Any]:
-    cell = st.none() | st.sampled_from(pool)
-    return draw(st.lists(cell, min_size=length, max_size=length))
+# Arrays of a length, from the buffers up: what ``pa.array`` would never make is made here too. They
+# come from a seed, since a draw for each cell takes longer than all that is tested.
 
 
-def _mask(draw: Draw, length: int) -> pa.Array:
-    """Which rows are null: mostly none."""
-    some = st.lists(st.booleans(), min_size=length, max_size=length)
-    return pa.array(draw(st.just([False] * length) | some), pa.bool_())
+def _cells(rng: Random, pool: list[Any], length: int) -> list[Any]:
+    return [rng.choice(pool) if rng.random() < 0.8 else None for _ in range(length)]
 
 
-def _scalars(draw: Draw, length: int) -> pa.Array:
-    arrow_type, pool = draw(st.sampled_from(POOLS))
-    return pa.array(_cells(draw, pool, length), arrow_type)
+def _mask(rng: Random, length: int) -> pa.Array:
+    """Which rows are null: in half of all columns none."""
+    share = rng.choice([0, 0, 0.3, 0.8])
+    return pa.array([rng.random() < share for _ in range(length)], pa.bool_())
 
 
-def _dictionary(draw: Draw, length: int) -> pa.Array:
-    """Words, or other values, behind indices, among the words perhaps a null."""
-    words = st.sampled_from([(pa.string(), TEXTS), (pa.large_string(), TEXTS)])
-    views = st.just((pa.string_view(), TEXTS))
-    arrow_type, pool = draw(words | st.sampled_from(ENCODABLE) | views)
-    size = draw(st.integers(1, 3))
-    entries = draw(st.lists(st.sampled_from(pool), min_size=size, max_size=size))
-    if draw(st.integers(0, 3)) == 0:
+def _scalars(rng: Random, length: int) -> pa.Array:
+    arrow_type, pool = rng.choice(POOLS)
+    return pa.array(_cells(rng, pool, length), arrow_type)
+
+
+def _dictionary(rng: Random, length: int) -> pa.Array:
+    """Values behind indices, among the values perhaps a null."""
+    words = [(kind, TEXTS) for kind in (pa.string(), pa.large_string(), pa.string_view())]
+    others = [(pa.int64(), [0, 1, 2]), (pa.float64(), FLOATS), (pa.binary(), BYTES)]
+    arrow_type, pool = rng.choice([*words, *others])
+    entries = [rng.choice(pool) for _ in range(rng.randint(1, 3))]
+    if rng.random() < 0.3:
         entries[0] = None
-    indices = pa.array(_cells(draw, [*range(size)], length), draw(st.sampled_from(INTEGERS)))
+    indices = pa.array(_cells(rng, [*range(len(entries))], length), rng.choice(INTEGERS))
     return pa.DictionaryArray.from_arrays(indices, pa.array(entries, arrow_type))
 
 
-def _runs(draw: Draw, length: int) -> pa.Array:
-    arrow_type, pool = draw(st.sampled_from(ENCODABLE))
-    return pc.run_end_encode(pa.array(_cells(draw, pool, length), arrow_type))
+def _runs(rng: Random, length: int) -> pa.Array:
+    arrow_type, pool = rng.choice(ENCODABLE)
+    return pc.run_end_encode(pa.array(_cells(rng, pool, length), arrow_type))
 
 
-def _struct(draw: Draw, length: int, depth: int) -> pa.Array:
+def _struct(rng: Random, length: int, depth: int, tagged: bool) -> pa.Array:
     """A struct of a few fields, some of which have values where the struct is null."""
-    names = draw(st.lists(st.sampled_from(FIELDS), unique=True, min_size=1, max_size=4))
-    fields = [_array(draw, length, depth - 1) for _ in names]
-    return pa.StructArray.from_arrays(fields, names, mask=_mask(draw, length))
+    names = rng.sample(FIELDS, rng.randint(1, 4))
+    fields = [_array(rng, length, depth - 1, tagged) for _ in names]
+    return pa.StructArray.from_arrays(fields, names, mask=_mask(rng, length))
 
 
-def _lengths(draw: Draw, length: int) -> list[int]:
-    return draw(st.lists(st.integers(0, 3), min_size=length, max_size=length))
+def _lengths(rng: Random, length: int) -> list[int]:
+    return [rng.choice([0, 1, 1, 2, 3]) for _ in range(length)]
 
 
-def _list(draw: Draw, length: int, depth: int, large: bool = False) -> pa.Array:
+def _list(rng: Random, length: int, depth: int, tagged: bool) -> pa.Array:
     """A list column, whose first elements nobody has, and whose nulls may have elements."""
-    counts = [draw(st.integers(0, 2)), *_lengths(draw, length)]
-    values = _array(draw, sum(counts), depth - 1)
-    kind = pa.LargeListArray if large else pa.ListArray
-    offsets = pa.array(np.cumsum(counts), pa.int64() if large else pa.int32())
-    return kind.from_arrays(offsets, values, mask=_mask(draw, length))
+    counts = [rng.randint(0, 2), *_lengths(rng, length)]
+    values = _array(rng, sum(counts), depth - 1, tagged=False)
+    kind, width = rng.choice([(pa.ListArray, pa.int32()), (pa.LargeListArray, pa.int64())])
+    offsets = pa.array(np.cumsum(counts), width)
+    return kind.from_arrays(offsets, values, mask=_mask(rng, length))
 
 
-def _large_list(draw: Draw, length: int, depth: int) -> pa.Array:
-    return _list(draw, length, depth, large=True)
-
-
-def _list_view(draw: Draw, length: int, depth: int) -> pa.Array:
+def _list_view(rng: Random, length: int, depth: int, tagged: bool) -> pa.Array:
     """Lists in any order, which may share elements."""
-    counts = _lengths(draw, length)
-    size = max([*counts, draw(st.integers(0, 6))])
-    values = _array(draw, size, depth - 1)
-    starts = [draw(st.integers(0, size - count)) for count in counts]
-    large = draw(st.booleans())
-    kind = pa.LargeListViewArray if large else pa.ListViewArray
-    width = pa.int64() if large else pa.int32()
-    return kind.from_arrays(
-        pa.array(starts, width), pa.array(counts, width), values, mask=_mask(draw, length)
-    )
+    counts = _lengths(rng, length)
+    size = max([*counts, rng.randint(0, 6)])
+    values = _array(rng, size, depth - 1, tagged=False)
+    starts = [rng.randint(0, size - count) for count in counts]
+    kinds = [(pa.ListViewArray, pa.int32()), (pa.LargeListViewArray, pa.int64())]
+    kind, width = rng.choice(kinds)
+    mask = _mask(rng, length)
+    return kind.from_arrays(pa.array(starts, width), pa.array(counts, width), values, mask=mask)
 
 
-def _fixed_list(draw: Draw, length: int, depth: int) -> pa.Array:
-    size = draw(st.integers(1, 3))
-    values = _array(draw, size * length, depth - 1)
-    return pa.FixedSizeListArray.from_arrays(values, size, mask=_mask(draw, length))
+def _fixed_list(rng: Random, length: int, depth: int, tagged: bool) -> pa.Array:
+    size = rng.randint(1, 3)
+    values = _array(rng, size * length, depth - 1, tagged=False)
+    return pa.FixedSizeListArray.from_arrays(values, size, mask=_mask(rng, length))
 
 
-def _extension(draw: Draw, length: int, depth: int) -> pa.Array:
-    storage = _array(draw, length, depth - 1)
+def _extension(rng: Random, length: int, depth: int, tagged: bool) -> pa.Array:
+    storage = _array(rng, length, depth - 1, tagged=False)
     return pa.ExtensionArray.from_storage(Tagged(storage.type), storage)
 
 
 _FLAT = [_scalars, _scalars, _scalars, _dictionary, _runs]
-_NESTED = [_struct, _struct, _list, _list, _large_list, _list_view, _fixed_list, _extension]
+_NESTED = [_struct, _struct, _list, _list, _list_view, _fixed_list]
 
 
-def _array(draw: Draw, length: int, depth: int) -> pa.Array:
-    """An array of any type, half of them slices of longer ones."""
-    front, back = draw(st.sampled_from([(0, 0), (0, 0), (1, 0), (2, 1), (9, 0)]))
+def _array(rng: Random, length: int, depth: int, tagged: bool = True) -> pa.Array:
+    """An array of any type, half of them slices of longer ones.
+
+    No extension type is below a list: where the lists are not one behind the other, Arrow cannot
+    put its elements together.
+    """
+    front, back = rng.choice([(0, 0), (0, 0), (1, 0), (2, 1), (9, 0)])
     whole = front + length + back
-    if depth <= 0 or draw(st.integers(0, 2)) == 0:
-        made = draw(st.sampled_from(_FLAT))(draw, whole)
+    if depth <= 0 or rng.random() < 0.3:
+        made = rng.choice(_FLAT)(rng, whole)
     else:
-        made = draw(st.sampled_from(_NESTED))(draw, whole, depth)
+        nested = [*_NESTED, _extension] if tagged else _NESTED
+        made = rng.choice(nested)(rng, whole, depth, tagged)
     return made.slice(front, length)
 
 
-@st.composite
-def record_batches(draw: Draw, max_rows: int = 4, max_depth: int = 4) -> pa.RecordBatch:
-    """A batch of a few columns, of which subscriptions ask for most."""
-    length = draw(st.integers(0, max_rows))
-    names = draw(st.lists(st.sampled_from(KEYS), unique=True, min_size=1, max_size=4))
-    columns = [_array(draw, length, max_depth) for _ in names]
-    batch = pa.RecordBatch.from_arrays(columns, names)
-    start = draw(st.integers(0, length)) if draw(st.booleans()) else 0
-    return batch.slice(start)
+def record_batch(seed: int, columns: int, rows: int, depth: int) -> pa.RecordBatch:
+    """Some columns, of which subscriptions ask for most; half of all batches are slices."""
+    rng = Random(seed)
+    front = rng.choice([0, 0, 1, 7])
+    names = rng.sample(KEYS, columns)
+    arrays = [_array(rng, front + rows, depth) for _ in names]
+    return pa.RecordBatch.from_arrays(arrays, names).slice(front)
+
+
+def record_batches(max_rows: int = 4, max_depth: int = 4) -> st.SearchStrategy[pa.RecordBatch]:
+    """Batches of every layout."""
+    seeds, rows = st.integers(0, 2**32), st.integers(0, max_rows)
+    return st.builds(record_batch, seeds, st.integers(1, 4), rows, st.integers(0, max_depth))

@@ -104,6 +104,10 @@ def test_the_points_of_columns_are_those_of_events(
         check(batch, axes)
     except TooManyPointsError:
         assume(False)
+    except UnsupportedTypeError:  # runs in a null struct, of which Arrow makes invalid ones
+        assert "run_end_encoded" in batch.schema.to_string(truncate_metadata=False)
+        ((_, _, points),) = pointed(Batch(batch), axes)
+        assert rows_of(points, batch.num_rows) == read(batch, axes)
 
 
 @given(batch=record_batches(max_rows=12, max_depth=2), data=st.data())
@@ -113,9 +117,9 @@ def test_slices_have_the_points_of_their_rows(batch: pa.RecordBatch, data: st.Da
     part = batch.slice(start, data.draw(st.integers(0, batch.num_rows - start)))
     try:
         whole = rows_of(arrow_points(batch, axes), batch.num_rows)
-    except TooManyPointsError:
+        found = rows_of(arrow_points(part, axes), part.num_rows)
+    except (TooManyPointsError, UnsupportedTypeError):
         assume(False)
-    found = rows_of(arrow_points(part, axes), part.num_rows)
     assert found == {row: whole[start + row] for row in range(part.num_rows)}
 
 
@@ -137,7 +141,9 @@ def test_every_type(arrow_type: Any, pool: list[Any]) -> None:
     check(batch_of(a=nested.slice(1)), axes)
     check(batch_of(a=lists), axes)
     check(batch_of(a=lists.slice(2)), axes)
-    check(batch_of(a=pa.ExtensionArray.from_storage(Tagged(arrow_type), array)), axes)
+    tagged = pa.ExtensionArray.from_storage(Tagged(arrow_type), array)
+    check(batch_of(a=tagged), axes)
+    check(batch_of(a=pa.ListArray.from_arrays([0, 2, 2, len(array)], tagged)), axes)
 
 
 @pytest.mark.parametrize("arrow_type, pool", POOLS, ids=lambda each: str(each)[:40])

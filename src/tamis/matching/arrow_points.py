@@ -111,13 +111,23 @@ def _alternatives(array: Any, node: Tree, axes: Sequence[Axis]) -> Alternatives:
         if types.is_nested(kind.value_type):
             raise UnsupportedTypeError
     elif types.is_struct(kind):
-        names = [field.name for field in kind]
-        return _fields(names, array.flatten(), len(array), node, axes)
+        return _fields([field.name for field in kind], _flat(array), len(array), node, axes)
     elif types.is_nested(kind):
         return _elements(array, node, axes)
     return Alternatives(
         len(array), None, {number: axes[number].ranks(array) for number in node.axes}
     )
+
+
+def _flat(array: Any) -> Sequence[Any]:
+    """The fields of an array of structs, null where the struct is.
+
+    Of runs under a null struct Arrow makes an invalid array, so those are left to the reader.
+    """
+    if array.null_count and any(types.is_run_end_encoded(field.type) for field in array.type):
+        raise UnsupportedTypeError
+    fields: Sequence[Any] = array.flatten()
+    return fields
 
 
 def _fields(
@@ -196,8 +206,7 @@ def _present(array: Any, path: Path) -> NDArray[np.bool_]:
     if not path:
         return valid_rows(array)
     if types.is_struct(kind):
-        names = [field.name for field in kind]
-        return _present_field(names, array.flatten(), len(array), path)
+        return _present_field([field.name for field in kind], _flat(array), len(array), path)
     if types.is_nested(kind) and not encoded:
         lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         owner = np.repeat(np.arange(len(array)), lengths.astype(np.int64))

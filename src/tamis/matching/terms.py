@@ -77,6 +77,8 @@ class TermLine:
             if not types.is_dictionary(array.type):
                 encoded = array.cast("string") if types.is_string_view(kind) else array
                 encoded = encoded.dictionary_encode()
+            else:
+                array.validate(full=True)  # which alone looks at the indices
             words = encoded.dictionary.to_pylist()
             table = np.array([-1 if word is None else self.rank(word) for word in words], np.int32)
             valid = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
