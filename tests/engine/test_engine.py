@@ -295,3 +295,28 @@ def test_save_and_load(tmp_path: Path) -> None:
     assert loaded.match({"x": "doll"}) == ["é"]
     assert loaded.taxonomy == engine.taxonomy
     assert [path.name for path in tmp_path.iterdir()] == ["engine"]
+
+
+def test_plan_names_what_no_key_serves() -> None:
+    engine = Engine()
+    engine.subscribe_many(
+        [(f"s{index}", f"seller = 'v{index}' and price < {index}") for index in range(2_000)]
+    )
+    engine.subscribe("title contains text 'oak'", id="oak")
+    plan = engine.plan()
+    assert "oak" in plan.unserved
+    assert any("seller = ?" in group.signature for group in plan.groups)
+    assert sum(group.subscriptions for group in plan.groups) == 2_001
+    assert "oak" in str(plan)
+    assert Engine(matcher="scan").plan().groups == ()
+
+
+def test_stats() -> None:
+    engine = Engine()
+    engine.subscribe_many([(f"s{index}", f"a = {index} or b = {index}") for index in range(2_000)])
+    stats = engine.stats()
+    assert (stats.subscriptions, stats.boxes, stats.segments) == (2_000, 4_000, 1)
+    assert stats.predicates == 4_000
+    assert stats.bytes["texts"] >= sum(len(each.text) for each in engine)
+    assert stats.nbytes == sum(stats.bytes.values())
+    assert stats.cost > 0
