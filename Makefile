@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SEED ?= 1
 
-.PHONY: help install demo check test lint types bench soak clean
+.PHONY: help install demo check test nojit lint bench soak clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -27,6 +27,9 @@ check: install  ## the fast tests, under two minutes
 
 test: install  ## the whole suite, with coverage
 	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+nojit: install  ## the kernels as plain Python, on small sizes
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/matching/test_sieve.py
 
 lint: install  ## linter, formatter, type checker
 	@$(BIN)/ruff check .

@@ -6,7 +6,24 @@ examples each time, looks for seconds.
 
 import os
 
+import pytest
 from hypothesis import settings
+
+SLOW = {
+    "test_arrayfile.py",
+    "test_arrow_points.py",
+    "test_axes.py",
+    "test_lines.py",
+    "test_bulk.py",
+}
+"""Modules that ``make check`` leaves out beside the tests that are marked one by one."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name in SLOW:
+            item.add_marker(pytest.mark.slow)
+
 
 settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)
 settings.register_profile("soak", max_examples=2_000, deadline=None)
