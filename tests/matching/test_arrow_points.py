@@ -166,14 +166,14 @@ def test_every_type_behind_a_dictionary(arrow_type: Any, pool: list[Any]) -> Non
 
 @pytest.mark.parametrize("text", ASKING)
 @pytest.mark.parametrize(
-    "values", [["red", None, None, "r"], [1, None, 2, 2], [None, None, None, True]]
+    "values", [["red", None, None, "r"], [1, None, 2, 2], [None, None, None, True], [None] * 4]
 )
 def test_nulls_behind_an_encoding_are_nulls(text: str, values: list[Any]) -> None:
     """A null in a dictionary, and one in a run, which Arrow does not count."""
     plain = pa.array(values)
     entries = pa.array([values[0], None])
     encoded = [
-        pc.run_end_encode(plain),
+        pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3, 4], pa.int32()), plain),
         pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0]), entries),
     ]
     for array in encoded:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from operator import and_, or_
 from typing import NamedTuple
 
 from tamis.errors import LimitError, SubscriptionError
@@ -48,6 +49,7 @@ from tamis.predicates.valueset import (
     ValueSet,
     after,
     before,
+    combined,
     points,
     prefixed,
     range_of,
@@ -71,14 +73,15 @@ class Conjunction:
     @staticmethod
     def of_all(parts: Iterable[Conjunction]) -> Conjunction | None:
         """All at once; None if no value of some attribute is left."""
-        box: dict[Path, ValueSet] = {}
+        sides: dict[Path, list[ValueSet]] = {}
         literals: set[Literal] = set()
         for part in parts:
             for path, values in part.box.items():
-                box[path] = box[path] & values if path in box else values
-                if box[path].is_empty:
-                    return None
+                sides.setdefault(path, []).append(values)
             literals |= part.literals
+        box = {path: combined(and_, values) for path, values in sides.items()}
+        if any(values.is_empty for values in box.values()):
+            return None
         return Conjunction(box, frozenset(literals))
 
     @property
@@ -152,23 +155,23 @@ def _product(parts: list[tuple[Expression, list[Conjunction]]], limit: int) -> l
 def _sum(node: Expression, parts: Iterable[list[Conjunction]], limit: int) -> list[Conjunction]:
     """All alternatives; those that are ranges of one and the same attribute become one."""
     total: list[Conjunction] = []
-    single: dict[Path, int] = {}
+    single: dict[Path, tuple[int, list[ValueSet]]] = {}
     for conjunction in (conjunction for part in parts for conjunction in part):
         path = next(iter(conjunction.box), None)
         if path is None or len(conjunction.box) > 1 or conjunction.literals:
             total.append(conjunction)
-        elif path in single:
-            index = single[path]
-            union = total[index].box[path] | conjunction.box[path]
-            total[index] = Conjunction({path: union})
         else:
-            single[path] = len(total)
-            total.append(conjunction)
+            if path not in single:
+                single[path] = (len(total), [])
+                total.append(conjunction)
+            single[path][1].append(conjunction.box[path])
         if len(total) > limit:
             raise LimitError(
                 f"the normal form has more than {limit:,} conjunctions, from the alternatives "
                 f"of '{_short(node)}': split the subscription"
             )
+    for path, (index, sets) in single.items():
+        total[index] = Conjunction({path: combined(or_, sets)})
     return total
 
 

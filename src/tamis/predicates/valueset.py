@@ -12,7 +12,7 @@ everything else is in it (NaN and bytes, which are on no line, but of which ``x 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tamis.model.kinds import ORDERED, Kind, Value, kind_of
@@ -92,15 +92,24 @@ def range_of(kind: Kind, low: Cut, high: Cut) -> ValueSet:
 
 def points(values: Iterable[Value]) -> ValueSet:
     """Exactly these values."""
-    ranges: dict[Kind, Ranges] = {}
+    ranges: dict[Kind, list[Range]] = {}
     booleans = set()
     for value in values:
         if isinstance(value, bool):
             booleans.add(value)
         else:
-            kind = kind_of(value)
-            ranges[kind] = (*ranges.get(kind, ()), (before(value), after(value)))
+            ranges.setdefault(kind_of(value), []).append((before(value), after(value)))
     return ValueSet({kind: _union(found) for kind, found in ranges.items()}, frozenset(booleans))
+
+
+def combined(
+    operation: Callable[[ValueSet, ValueSet], ValueSet], sets: Sequence[ValueSet]
+) -> ValueSet:
+    """Union or intersection of several, in pairs: one after another, n would cost n²."""
+    while len(sets) > 1:
+        odd = sets[len(sets) & ~1 :]
+        sets = [*map(operation, sets[::2], sets[1::2]), *odd]
+    return sets[0]
 
 
 def prefixed(prefix: str) -> ValueSet:
@@ -120,7 +129,7 @@ def _successor(prefix: str) -> str | None:
     return None
 
 
-def _union(ranges: Ranges) -> Ranges:
+def _union(ranges: Iterable[Range]) -> Ranges:
     merged: list[Range] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1]:
