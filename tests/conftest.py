@@ -15,6 +15,7 @@ SLOW = {
     "test_axes.py",
     "test_lines.py",
     "test_bulk.py",
+    "test_sieve_matcher.py",
 }
 """Modules that ``make check`` leaves out beside the tests that are marked one by one."""
 
