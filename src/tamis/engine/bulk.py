@@ -1,16 +1,17 @@
 """Taking in many subscriptions at once: texts by their templates, constants as columns.
 
-    rows ──ids───────────────────────────────────> Arrow, checked for repetition
-      └──texts──templates──> literals ──columns──> boxes of one shape, a column at a time
-                    └──no shape────> expressions ──> boxes one by one
+    rows ──ids──────────────────────────> block ──> Arrow, checked for repetition
+      └──texts──templates──> literals ──> block ──> boxes of one shape, a column at a time
+                    └──no shape─────────> block ──> boxes one by one
 
-Rows go through in blocks, so that what Python makes of them is soon let go. Nothing of the engine
-is changed before all rows have been read.
+Rows go through in blocks, so that what Python makes of them is soon let go. A ``BlockReader`` needs
+nothing of an engine but its settings, so blocks can be read in other processes and sent; ``Bulk``
+takes them in. Nothing of the engine is changed before all rows have been read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from tamis.matching.protocol import Load, Slot
 from tamis.matching.shapes import Column, Shape, shape_of
 from tamis.matching.string_table import StringTable
 from tamis.model.kinds import Kind
+from tamis.predicates.expression import Expression
 from tamis.predicates.terms import Constant
 
 BLOCK = 100_000
@@ -50,89 +52,33 @@ _EXACT = 15
 Check = Callable[[Row], Subscription]
 
 
-class Group:
-    """The rows of a block that have one template."""
+class Group(NamedTuple):
+    """Those of a block that have one template: their places, and the constants as columns."""
 
-    def __init__(self, template: Template) -> None:
-        self.template = template
-        self.slots: list[Slot] = []
-        self.rows: list[Row] = []
-        self.literals: list[list[str]] = []
+    places: NDArray[np.int32]
+    columns: list[Column]
 
 
-class Taken(NamedTuple):
-    """What a bulk load has read: by slot, from the first one on."""
+class Block(NamedTuple):
+    """What was read of some rows; a place is a position among those that were taken."""
 
-    ids: list[str]
-    texts: list[str]
-    others: dict[Slot, Subscription]  # those with metadata, or disabled
-    rows: list[int]
+    ids: pa.LargeStringArray
+    texts: pa.LargeStringArray
+    rows: list[int]  # their numbers
+    groups: list[Group]
+    singles: dict[int, Expression | None]  # those without a shape; None is not checked yet
+    others: dict[int, Subscription]  # those with metadata, or disabled
+    rejected: list[Rejected]
 
 
-class Bulk:
-    """One bulk load."""
+class Shapes:
+    """The shapes of templates, each made once."""
 
-    def __init__(
-        self, reader: SubscriptionReader, load: Load, first: Slot, check: Check, collect: bool
-    ) -> None:
-        self._reader = reader
-        self._load = load
-        self._first = first
-        self._check = check
-        self._collect = collect
+    def __init__(self) -> None:
         self._shapes: dict[int, tuple[Template, Shape | None]] = {}
-        self.taken = Taken([], [], {}, [])
-        self.rejected: list[Rejected] = []
-        self.gone: set[Slot] = set()
-        """Slots that were given to rows which turned out to be faulty."""
 
-    def read(self, rows: Iterable[Row]) -> None:
-        """Read all rows; errors are raised, or collected."""
-        iterator = iter(rows)
-        while block := list(islice(iterator, BLOCK)):
-            groups: dict[int, Group] = {}
-            for row in block:
-                try:
-                    self._read(row, groups)
-                except TamisError as error:
-                    self._reject(row, error)
-            for group in groups.values():
-                self._add_group(group)
-
-    def _reject(self, row: Row, error: TamisError) -> None:
-        if not self._collect:
-            raise SubscriptionError(f"row {row.number}, id {row.id!r}: {error}") from error
-        self.rejected.append(Rejected(row.number, row.id, error))
-
-    def _read(self, row: Row, groups: dict[int, Group]) -> None:
-        plain = type(row.source) is str and row.metadata is None and row.enabled is True
-        if plain and self._load.takes_shapes:
-            self._reader.check_id(row.id)
-            found = self._reader.templates.recognise(row.source)
-            if found is not None and self._shape(found[0]) is not None:
-                template, literals = found
-                group = groups.get(id(template))
-                if group is None:
-                    group = groups[id(template)] = Group(template)
-                group.slots.append(self._take(row, row.source))
-                group.rows.append(row)
-                group.literals.append(literals)
-                return
-        new = self._check(row)
-        slot = self._take(row, new.text)
-        if new.metadata or not new.enabled:
-            self.taken.others[slot] = new
-        if new.enabled:
-            self._load.add(slot, new.expression)
-
-    def _take(self, row: Row, text: str) -> Slot:
-        slot = self._first + len(self.taken.ids)
-        self.taken.ids.append(row.id)
-        self.taken.texts.append(text)
-        self.taken.rows.append(row.number)
-        return slot
-
-    def _shape(self, template: Template) -> Shape | None:
+    def of(self, template: Template) -> Shape | None:
+        """The shape of a template, or None if it has none."""
         known = self._shapes.get(id(template))
         if known is None:
 
@@ -143,54 +89,179 @@ class Bulk:
             known = self._shapes[id(template)] = (template, shape)
         return known[1]
 
-    def _add_group(self, group: Group) -> None:
-        """Compile the rows of a template as columns; one by one where that cannot be."""
-        shape = self._shape(group.template)
-        assert shape is not None
-        try:
-            columns = [
-                _column(convert, texts)
-                for convert, texts in zip(group.template.convert, zip(*group.literals))
-            ]
-        except (TamisError, ValueError, pa.ArrowException):
-            crossed = np.ones(len(group.rows), bool)
-        else:
-            crossed = _crossed(shape, columns, len(group.rows))
-            slots = np.array(group.slots, np.int32)
-            if crossed.any():
-                columns = [_filtered(column, ~crossed) for column in columns]
-                slots = slots[~crossed]
-            if len(slots) and not self._load.add_shape(shape, slots, columns):
-                crossed[:] = True
-        for index in np.flatnonzero(crossed).tolist():
-            row = group.rows[index]
-            try:
-                self._load.add(group.slots[index], self._check(row).expression)
-            except TamisError as error:
-                self._reject(row, error)
-                self._withdraw(group.slots[index])
 
-    def _withdraw(self, slot: Slot) -> None:
-        self.taken.ids[slot - self._first] = f"\x00{slot}"  # no id that anyone asks for
-        self.gone.add(slot)
+class BlockReader:
+    """Reads rows into blocks; faulty ones raise, or are collected."""
+
+    def __init__(
+        self, reader: SubscriptionReader, check: Check, collect: bool, takes_shapes: bool = True
+    ) -> None:
+        self._reader = reader
+        self._check = check
+        self._collect = collect
+        self._takes_shapes = takes_shapes
+        self._shapes = Shapes()
+
+    def blocks(self, rows: Iterable[Row]) -> Iterator[Block]:
+        """All rows, in blocks."""
+        iterator = iter(rows)
+        while block := list(islice(iterator, BLOCK)):
+            yield self.read(block)
+
+    def read(self, rows: Iterable[Row]) -> Block:
+        """One block of rows."""
+        taken: list[tuple[Row, str]] = []
+        literals: dict[int, tuple[Template, list[int], list[list[str]]]] = {}
+        singles: dict[int, Expression | None] = {}
+        others: dict[int, Subscription] = {}
+        rejected: list[Rejected] = []
+        for row in rows:
+            place = len(taken)
+            try:
+                found = self._recognised(row)
+                if found is not None:
+                    group = literals.setdefault(id(found[0]), (found[0], [], []))
+                    group[1].append(place)
+                    group[2].append(found[1])
+                    taken.append((row, row.source))
+                else:
+                    new = self._check(row)
+                    if new.metadata or not new.enabled:
+                        others[place] = new
+                    if new.enabled:
+                        singles[place] = new.expression
+                    taken.append((row, new.text))
+            except TamisError as error:
+                rejected.append(_rejected(row, error, self._collect))
+        groups = []
+        for template, places, constants in literals.values():
+            columns = _columns(template, constants)
+            if columns is None:
+                singles |= dict.fromkeys(places)
+            else:
+                groups.append(Group(np.array(places, np.int32), columns))
+        return Block(
+            pa.array([row.id for row, _ in taken], pa.large_string()),
+            pa.array([text for _, text in taken], pa.large_string()),
+            [row.number for row, _ in taken],
+            groups,
+            singles,
+            others,
+            rejected,
+        )
+
+    def _recognised(self, row: Row) -> tuple[Template, list[str]] | None:
+        """Template and literals of a plain row whose template has a shape."""
+        plain = type(row.source) is str and row.metadata is None and row.enabled is True
+        if not plain or not self._takes_shapes:
+            return None
+        self._reader.check_id(row.id)
+        found = self._reader.templates.recognise(row.source)
+        return found if found is not None and self._shapes.of(found[0]) is not None else None
+
+
+class Bulk:
+    """One bulk load: blocks on their way into an engine."""
+
+    def __init__(
+        self, reader: SubscriptionReader, load: Load, first: Slot, check: Check, collect: bool
+    ) -> None:
+        self._reader = reader
+        self._load = load
+        self._first = first
+        self._check = check
+        self._collect = collect
+        self._shapes = Shapes()
+        self._ids: list[pa.LargeStringArray] = []
+        self._texts: list[pa.LargeStringArray] = []
+        self._rows: list[int] = []
+        self.others: dict[Slot, Subscription] = {}
+        self.rejected: list[Rejected] = []
+        self.gone: set[Slot] = set()
+        """Slots that were given to rows which turned out to be faulty."""
+
+    def take(self, block: Block) -> None:
+        """Compile the subscriptions of a block; their slots follow one another."""
+        first = self._first + len(self._rows)
+        self._ids.append(block.ids)
+        self._texts.append(block.texts)
+        self._rows += block.rows
+        self.rejected += block.rejected
+        self.others |= {first + place: new for place, new in block.others.items()}
+        singles = dict(block.singles)
+        for group in block.groups:
+            singles |= dict.fromkeys(self._take_group(group, block, first))
+        for place, expression in singles.items():
+            row = Row(block.rows[place], block.ids[place].as_py(), block.texts[place].as_py())
+            try:
+                if expression is None:
+                    expression = self._check(row).expression
+                self._load.add(first + place, expression)
+            except TamisError as error:
+                self.rejected.append(_rejected(row, error, self._collect))
+                self.gone.add(first + place)
+
+    def _take_group(self, group: Group, block: Block, first: Slot) -> list[int]:
+        """Compile the columns of a group; return the places that must be compiled one by one."""
+        found = self._reader.templates.recognise(str(block.texts[int(group.places[0])]))
+        shape = None if found is None else self._shapes.of(found[0])
+        if shape is None:
+            return list(group.places.tolist())
+        places, columns = group
+        crossed = _crossed(shape, columns, len(places))
+        alone: list[int] = places[crossed].tolist()
+        if alone:
+            columns = [_filtered(column, ~crossed) for column in columns]
+            places = places[~crossed]
+        if len(places) and not self._load.add_shape(shape, places + np.int32(first), columns):
+            alone += places.tolist()
+        return alone
 
     def check_ids(self, existing: Callable[[pa.LargeStringArray], Iterable[int]]) -> None:
         """Reject the rows whose ids stand in an earlier row, or exist already."""
-        ids = pa.array(self.taken.ids, pa.large_string())
+        ids = self.ids()
         first = StringTable(ids).rows(ids)
         earlier = np.flatnonzero(first != np.arange(len(ids))).tolist()
         for faulty, said in ((earlier, REPEATED), (existing(ids), EXISTS)):
             for index in faulty:
-                id, slot = self.taken.ids[index], self._first + index
+                slot = self._first + index
                 if slot not in self.gone:
-                    row = Row(self.taken.rows[index], id, None)
-                    self._reject(row, DuplicateIdError(said.format(id)))
-                    self._withdraw(slot)
+                    row = Row(self._rows[index], ids[index].as_py(), None)
+                    error = DuplicateIdError(said.format(row.id))
+                    self.rejected.append(_rejected(row, error, self._collect))
+                    self.gone.add(slot)
 
-    def columns(self) -> tuple[StringTable, pa.LargeStringArray]:
-        """The ids, with a table to find them, and the texts of all rows."""
-        ids = StringTable(pa.array(self.taken.ids, pa.large_string()))
-        return ids, pa.array(self.taken.texts, pa.large_string())
+    def ids(self) -> pa.LargeStringArray:
+        """The ids of all slots; those of faulty rows are none that anyone asks for."""
+        ids = _joined(self._ids)
+        if not self.gone:
+            return ids
+        names = ids.to_pylist()
+        for slot in self.gone:
+            names[slot - self._first] = f"\x00{slot}"
+        return pa.array(names, pa.large_string())
+
+    def texts(self) -> pa.LargeStringArray:
+        """The texts of all slots."""
+        return _joined(self._texts)
+
+
+def _joined(arrays: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
+    return pa.concat_arrays(arrays) if arrays else pa.array([], pa.large_string())
+
+
+def _rejected(row: Row, error: TamisError, collect: bool) -> Rejected:
+    if not collect:
+        raise SubscriptionError(f"row {row.number}, id {row.id!r}: {error}") from error
+    return Rejected(row.number, row.id, error)
+
+
+def _columns(template: Template, literals: Sequence[Sequence[str]]) -> list[Column] | None:
+    """The constants of many rows; None if one of them is no constant that a column can hold."""
+    try:
+        return [_column(convert, texts) for convert, texts in zip(template.convert, zip(*literals))]
+    except (TamisError, ValueError, pa.ArrowException):
+        return None
 
 
 def _column(convert: Callable[[str], Any], texts: Sequence[str]) -> Column:

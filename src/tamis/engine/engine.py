@@ -44,6 +44,7 @@ from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_wi
 from tamis.predicates.normal import normalise
 
 if TYPE_CHECKING:
+    from tamis.engine.bulk import Block, Bulk
     from tamis.matching.plan import Plan, Stats
     from tamis.matching.segment import Segment
 
@@ -156,12 +157,14 @@ class Engine:
 
         All or nothing; with ``errors="collect"`` faulty rows are left out and returned.
         """
-        if errors not in ("raise", "collect"):
-            raise TamisError(f"errors is 'raise' or 'collect', not {errors!r}")
+        collect = _collects(errors)
         rows = read_rows(table)
         first = list(islice(rows, _BULK))
         if len(first) == _BULK:
-            return self._take_bulk(chain(first, rows), replace, errors == "collect")
+            blocks = self.read_blocks(chain(first, rows), errors=errors)
+            bulk = self._take_blocks(blocks, replace, collect)
+            ids: Any = bulk.ids().to_pylist()
+            return Subscribed([id for id in ids if id[0] != "\x00"], bulk.rejected)
         taken: dict[str, Subscription] = {}
         rejected = []
         for row in first:
@@ -172,7 +175,7 @@ class Engine:
                 if new.id in self and not replace:
                     raise DuplicateIdError(EXISTS.format(new.id))
             except TamisError as error:
-                if errors == "raise":
+                if not collect:
                     raise SubscriptionError(f"row {row.number}, id {row.id!r}: {error}") from error
                 rejected.append(Rejected(row.number, row.id, error))
             else:
@@ -202,27 +205,57 @@ class Engine:
         else:
             self._store.disabled.add(slot)
 
-    def _take_bulk(self, rows: Iterable[Row], replace: bool, collect: bool) -> Subscribed:
+    def read_blocks(
+        self, table: Any, *, errors: Literal["raise", "collect"] = "raise"
+    ) -> Iterator[Block]:
+        """Read rows as ``subscribe_many`` does, without taking them in.
+
+        This is the larger part of its work. Blocks can be pickled, so that other processes, with
+        an engine of the same settings, can do it.
+        """
+        from tamis.engine.bulk import BlockReader
+
+        shapes = self._matcher.load().takes_shapes
+        reader = BlockReader(self._reader, self._checked, _collects(errors), shapes)
+        return reader.blocks(read_rows(table))
+
+    def subscribe_blocks(
+        self,
+        blocks: Iterable[Block],
+        *,
+        replace: bool = False,
+        errors: Literal["raise", "collect"] = "raise",
+    ) -> list[Rejected]:
+        """Add what ``read_blocks`` has read; all or nothing, unless faulty rows are collected."""
+        return self._take_blocks(blocks, replace, _collects(errors)).rejected
+
+    def _take_blocks(self, blocks: Iterable[Block], replace: bool, collect: bool) -> Bulk:
         from tamis.engine.bulk import Bulk
+        from tamis.matching.string_table import StringTable
 
         store, load = self._store, self._matcher.load()
         bulk = Bulk(self._reader, load, len(store.ids), self._checked, collect)
-        bulk.read(rows)
+        for block in blocks:
+            bulk.take(block)
         bulk.check_ids((lambda _: ()) if replace else store.taken)
+        ids = bulk.ids()
         if replace:
-            for id in [id for id in bulk.taken.ids if id in self]:
-                self._forget(id)
+            for row in list(store.taken(ids)):
+                self._forget(ids[row].as_py())
         load.install()
-        store.add_many(*bulk.columns())
-        for slot, new in bulk.taken.others.items():
-            store.metadata[slot] = new.metadata
-            if not new.enabled:
-                store.disabled.add(slot)
+        store.add_many(StringTable(ids), bulk.texts())
+        for slot, new in bulk.others.items():
+            if slot not in bulk.gone:
+                store.metadata[slot] = new.metadata
+                if not new.enabled:
+                    store.disabled.add(slot)
         for slot in bulk.gone:
             store.remove(store.ids[slot])
-        self._matcher.remove(bulk.gone - store.disabled)
-        ids = [id for id in bulk.taken.ids if id[0] != "\x00"]
-        return Subscribed(ids, sorted(bulk.rejected, key=lambda each: each.row))
+        self._matcher.remove(
+            bulk.gone - {slot for slot, new in bulk.others.items() if not new.enabled}
+        )
+        bulk.rejected.sort(key=lambda each: each.row)
+        return bulk
 
     def _forget(self, id: str) -> None:
         slot = self._store.slot(id)
@@ -406,6 +439,12 @@ class Engine:
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(f"{os.fspath(path)} is no whole engine: {error}") from error
         return engine
+
+
+def _collects(errors: str) -> bool:
+    if errors not in ("raise", "collect"):
+        raise TamisError(f"errors is 'raise' or 'collect', not {errors!r}")
+    return errors == "collect"
 
 
 def _check_supported(expression: Expression, taxonomy: Taxonomy | None) -> None:

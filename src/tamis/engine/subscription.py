@@ -65,6 +65,8 @@ def read_rows(table: Any) -> Iterator[Row]:
 
 
 def _row(number: int, row: Any) -> Row:
+    if isinstance(row, Row):
+        return row
     if isinstance(row, Subscription):
         return Row(number, row.id, row.text, row.metadata or None, row.enabled)
     if isinstance(row, tuple) and len(row) == 2:
