@@ -13,6 +13,7 @@
     └── MissingExtraError    an optional dependency is not installed (an ImportError too)
 
     NeverMatchesWarning      a subscription that contradicts itself (a UserWarning)
+    RejectedWarning          subscriptions of a table that could not be taken (a UserWarning)
 
 A message says what, where, and what to do about it.
 """
@@ -32,6 +33,7 @@ class ParseError(TamisError):
     """A text that cannot be read, with the place where reading stopped."""
 
     def __init__(self, problem: str, text: str, position: int, hint: str | None = None) -> None:
+        self._arguments = (problem, text, position, hint)
         self.problem = problem
         self.hint = hint
         self.line = text.count("\n", 0, position) + 1
@@ -40,6 +42,9 @@ class ParseError(TamisError):
         end = text.find("\n", position)
         self.source = text[start : end if end >= 0 else len(text)]
         super().__init__(problem)
+
+    def __reduce__(self) -> tuple[type[ParseError], tuple[object, ...]]:
+        return type(self), self._arguments
 
     def __str__(self) -> str:
         head = f"line {self.line}, column {self.column}: {self.problem}"
@@ -92,6 +97,10 @@ class MissingExtraError(TamisError, ImportError):
 
 class NeverMatchesWarning(UserWarning):
     """A subscription contradicts itself: it is kept, and matches nothing."""
+
+
+class RejectedWarning(UserWarning):
+    """Subscriptions of a table could not be taken; the others are matched without them."""
 
 
 def suggestion(wrong: str, known: Iterable[str]) -> str | None:

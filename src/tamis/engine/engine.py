@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.matches import Matches
 from tamis.engine.scan import Scan, Trial
-from tamis.engine.storage import open_engine, restore_matcher, restore_store, save_engine
+from tamis.engine.storage import (
+    attachments_of,
+    open_engine,
+    restore_matcher,
+    restore_store,
+    save_engine,
+)
 from tamis.engine.store import Store
 from tamis.engine.subscription import (
     EXISTS,
@@ -44,6 +50,8 @@ from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_wi
 from tamis.predicates.normal import normalise
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tamis.engine.bulk import Block, Bulk
     from tamis.matching.plan import Plan, Stats
     from tamis.matching.segment import Segment
@@ -98,6 +106,8 @@ class Engine:
         self.matcher = matcher
         self.taxonomy = taxonomy
         self.limits = limits
+        self.attachments: dict[str, Any] = {}
+        """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
         self._prefixes = dict(prefixes or {})
         self._reader = SubscriptionReader(prefixes, limits)
         self._parsed: dict[Slot, Expression] = {}
@@ -409,16 +419,31 @@ class Engine:
         unserved = tuple(self._store.ids[int(slot)] for slot in found.unserved)
         return dataclasses.replace(found, unserved=unserved)
 
+    def attributes(self) -> frozenset[str] | None:
+        """The outermost keys of all attributes that the subscriptions speak of; None if that is
+        not known, so that any may matter."""
+        from tamis.matching.sides import MAX_AXES
+
+        segments = self._segments()
+        if not hasattr(self._matcher, "segments") or any(len(s.axes) == MAX_AXES for s in segments):
+            return None
+        return frozenset(axis.key.path[0] for segment in segments for axis in segment.axes)
+
+    def slot_ids(self) -> pa.LargeStringArray:
+        """The ids by slot, for who keeps columns beside ``Matches.slot``; what stands at slots of
+        removed subscriptions means nothing."""
+        return self._store.ids.all()
+
     def _segments(self) -> list[Segment]:
         """The segments of a compiled matcher; the oracle has none."""
         segments: list[Segment] = getattr(self._matcher, "segments", list)()
         return segments
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the engine to a file, which is whole or not there."""
+        """Write the engine, with its ``attachments``, to a file, which is whole or not there."""
         parents = None if self.taxonomy is None else self.taxonomy.parents
         settings = {"matcher": self.matcher, "taxonomy": parents, "prefixes": self._prefixes}
-        save_engine(path, settings, self._store, self._matcher)
+        save_engine(path, settings, self._store, self._matcher, self.attachments)
 
     @classmethod
     def load(
@@ -432,6 +457,7 @@ class Engine:
         try:
             engine = cls(limits=limits, **settings)
             engine._store = restore_store(file, verify)
+            engine.attachments = attachments_of(file)
             if not restore_matcher(engine._matcher, file):
                 for slot in engine._store.slots():
                     if slot not in engine._store.disabled:

@@ -5,6 +5,7 @@
     metadata          JSON of those slots that have any
     disabled, removed slots
     segments/…        the sieve's segments
+    attachments/…     bytes of others
 
 Format 1 is read by every later version of Tamis up to 1.x.
 """
@@ -27,12 +28,19 @@ if TYPE_CHECKING:
     from tamis.matching.sieve_matcher import SieveMatcher
 
 CONTENT = "tamis engine"
+_ATTACHMENT = "attachments/"
 
 
 def save_engine(
-    path: str | os.PathLike[str], settings: Mapping[str, Any], store: Store, matcher: Matcher
+    path: str | os.PathLike[str],
+    settings: Mapping[str, Any],
+    store: Store,
+    matcher: Matcher,
+    attachments: Mapping[str, Any],
 ) -> None:
     """Write an engine, atomically."""
+    import numpy as np
+
     from tamis.matching.arrayfile import save_arrays
 
     header: dict[str, Any] = {"content": CONTENT, "settings": settings}
@@ -41,7 +49,15 @@ def save_engine(
     if sieve is not None:
         header["segments"], compiled = sieve.arrays()
         arrays.update(compiled)
+    for name, content in attachments.items():
+        arrays[_ATTACHMENT + name] = np.frombuffer(content, np.uint8)
     save_arrays(path, arrays, header)
+
+
+def attachments_of(file: ArrayFile) -> dict[str, Any]:
+    """The bytes that were saved with an engine, where they lie in the file."""
+    names = [name for name in file if name.startswith(_ATTACHMENT)]
+    return {name.removeprefix(_ATTACHMENT): file[name].data for name in names}
 
 
 def open_engine(path: str | os.PathLike[str], verify: bool) -> tuple[ArrayFile, dict[str, Any]]:

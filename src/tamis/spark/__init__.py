@@ -1,0 +1,17 @@
+"""Tamis on Spark: match a DataFrame or a stream of events against a table of subscriptions."""
+
+from tamis.errors import MissingExtraError
+
+try:
+    import pyspark  # noqa: F401
+except ImportError as error:
+    raise MissingExtraError("tamis.spark needs PySpark: pip install 'tamis[spark]'") from error
+
+from tamis.spark.index import Index
+from tamis.spark.match import match
+from tamis.spark.progress import Summary, watch
+from tamis.spark.session import session_builder
+from tamis.spark.snapshots import Snapshots
+from tamis.spark.sql import register
+
+__all__ = ["Index", "Snapshots", "Summary", "match", "register", "session_builder", "watch"]

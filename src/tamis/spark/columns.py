@@ -1,0 +1,57 @@
+"""The columns of tables, and what is wrong with them, said before a job starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tamis.errors import TamisError, suggestion
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ID, SUBSCRIPTION = "id", "subscription"
+"""Columns of a table of subscriptions; ``version`` is another, which it need not have."""
+EVENT_ID, SUBSCRIPTION_ID, VERSION = "event_id", "subscription_id", "version"
+"""Columns of matches."""
+
+
+def check_present(columns: Sequence[str], wanted: Iterable[str], table: str) -> None:
+    """Raise if a table lacks a column."""
+    for name in wanted:
+        if name not in columns:
+            hint = suggestion(name, columns) or f"it has {', '.join(columns[:10]) or 'none'}"
+            raise TamisError(f"{table} has no column {name!r}; {hint}")
+
+
+def check_distinct(names: Sequence[str], table: str) -> None:
+    """Raise if two columns have one name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise TamisError(f"{table} has two columns {name!r}; rename or drop one")
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark reads it literally."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def arrow_schema(frame: DataFrame, table: str) -> pa.Schema:
+    """The Arrow schema in which the columns of a frame reach a Python worker."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    fields = []
+    for field in frame.schema:
+        try:
+            arrow_type: Any = to_arrow_type(field.dataType, timezone="UTC")
+        except (PySparkException, TypeError) as error:
+            kind = field.dataType.simpleString()
+            raise TamisError(
+                f"column {field.name!r} of {table} is of type {kind}, which Spark cannot hand to "
+                "Python; cast or drop it"
+            ) from error
+        fields.append(pa.field(field.name, arrow_type))
+    return pa.schema(fields)

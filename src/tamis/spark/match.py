@@ -1,0 +1,183 @@
+"""The main job: a DataFrame of events, static or streaming, against subscriptions."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from tamis.engine.engine import Engine
+from tamis.errors import RejectedWarning, TamisError
+from tamis.model.arrow_events import check_columns
+from tamis.model.limits import LIMITS, Limits
+from tamis.model.taxonomy import Taxonomy
+from tamis.spark.columns import (
+    EVENT_ID,
+    SUBSCRIPTION_ID,
+    VERSION,
+    arrow_schema,
+    check_distinct,
+    check_present,
+    quoted,
+)
+from tamis.spark.index import Index
+from tamis.spark.progress import METRIC
+from tamis.spark.shipping import ship
+from tamis.spark.snapshots import Snapshots
+from tamis.spark.worker import Batches, MatchTask, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_EVENTS = "the table of events"
+
+
+def match(
+    events: DataFrame,
+    subscriptions: Any,
+    *,
+    event_id: str = "id",
+    column: str | None = None,
+    keep: Sequence[str] = (),
+    subscription_columns: Sequence[str] = (),
+    limit: int | None = None,
+    deduplicate: tuple[str, str] | None = None,
+    errors: Literal["raise", "collect"] = "collect",
+    taxonomy: Taxonomy | Mapping[str, Any] | None = None,
+    prefixes: Mapping[str, str] | None = None,
+    limits: Limits = LIMITS,
+) -> DataFrame:
+    """Match events against subscriptions: a DataFrame of ``event_id``, ``subscription_id``,
+    ``version`` and the columns asked for, with one row for each match.
+
+    ``events`` may be a stream; then so is the result. All its columns are attributes, structs and
+    lists in them nested ones, unless one ``column`` holds the events: as JSON, a map or a struct.
+
+    ``subscriptions`` is a DataFrame (``id``, ``subscription`` and, if it has one, ``version``), an
+    ``Index``, an ``Engine``, the path of a saved one, or ``Snapshots``, which a stream sees change.
+
+    ``keep`` names columns of the events that matches carry, ``subscription_columns`` such of the
+    subscriptions. ``limit`` is the most matches that an event gets. ``deduplicate``, a column of
+    timestamps and a delay such as ``"10 minutes"``, lets only the first event of an id through; in
+    a stream, the first within the delay.
+
+    The table's faulty subscriptions are reported by a ``RejectedWarning``, and are in
+    ``Index.of(table).rejected``; with ``errors="raise"`` they are an error. The parameters behind
+    that one are those of an engine, and are for a DataFrame of subscriptions only.
+    """
+    from pyspark.sql import functions
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    _check_events(events, event_id, column, keep)
+    if isinstance(subscriptions, Snapshots) and not events.isStreaming:
+        subscriptions = subscriptions.index
+    index, source = compiled(
+        events.sparkSession,
+        subscriptions,
+        columns=subscription_columns,
+        errors=errors,
+        taxonomy=taxonomy,
+        prefixes=prefixes,
+        limits=limits,
+    )
+    fields = {field.name: field for field in index.columns.schema}
+    check_present(list(fields), subscription_columns, "the index")
+    attributes = _attributes(events, column, index, isinstance(subscriptions, Snapshots))
+    if deduplicate is not None:
+        events = _deduplicated(events, event_id, deduplicate)
+    needed = dict.fromkeys([*attributes, event_id, *keep])
+    selected = events.select(*map(quoted, needed))
+    types = arrow_schema(selected, _EVENTS)
+    schema = pa.schema(
+        [
+            pa.field(EVENT_ID, types.field(event_id).type),
+            *(types.field(name) for name in keep),
+            *(fields[name] for name in (SUBSCRIPTION_ID, VERSION, *subscription_columns)),
+        ]
+    )
+    names = tuple(attributes)
+    task = MatchTask(source, event_id, names, column is not None, tuple(keep), schema, limit)
+
+    def tamis_match(batches: Batches) -> Batches:
+        return task(batches)
+
+    found = selected.mapInArrow(tamis_match, from_arrow_schema(schema))
+    if events.isStreaming:
+        count = functions.count(functions.lit(1)).alias("matches")
+        found = found.observe(f"{METRIC}_{secrets.token_hex(4)}", count)
+    more = map(quoted, (*keep, *subscription_columns))
+    return found.select(EVENT_ID, SUBSCRIPTION_ID, VERSION, *more)
+
+
+def _check_events(
+    events: DataFrame, event_id: str, column: str | None, keep: Sequence[str]
+) -> None:
+    if not hasattr(events, "mapInArrow"):
+        raise TamisError(
+            f"events are a DataFrame of Spark, not a {type(events).__name__}; "
+            "for data in this process there is Engine.match_batch"
+        )
+    check_distinct(events.columns, _EVENTS)
+    check_present(events.columns, [event_id, *([column] if column else []), *keep], _EVENTS)
+    for name in keep:
+        if name in (EVENT_ID, SUBSCRIPTION_ID, VERSION) or list(keep).count(name) > 1:
+            raise TamisError(f"a match has a column {name!r} already: rename that of {_EVENTS}")
+
+
+def compiled(session: SparkSession, subscriptions: Any, **settings: Any) -> tuple[Index, Source]:
+    """The subscriptions, compiled, and where executors find them."""
+    if isinstance(subscriptions, Snapshots):
+        return subscriptions.index, subscriptions.source()
+    if isinstance(subscriptions, str | os.PathLike):
+        return Index.open(subscriptions), ship(session, subscriptions)
+    if isinstance(subscriptions, Engine):
+        subscriptions = Index(subscriptions)
+    if hasattr(subscriptions, "mapInArrow"):
+        subscriptions = Index.of(subscriptions, **settings)
+        if subscriptions.rejected.num_rows:
+            warnings.warn(subscriptions.complaint(), RejectedWarning, stacklevel=3)
+    if not isinstance(subscriptions, Index):
+        raise TamisError(
+            "subscriptions are a DataFrame of Spark, an Index, an Engine, the path of a saved one, "
+            f"or Snapshots, not a {type(subscriptions).__name__}"
+        )
+    return subscriptions, ship(session, subscriptions)
+
+
+def _attributes(
+    events: DataFrame, column: str | None, index: Index, changing: bool
+) -> Sequence[str]:
+    """The columns that workers must see: those that subscriptions ask for, or all if they change.
+
+    Their types are checked here, so that what no event can hold is said before the job starts.
+    """
+    from pyspark.sql.types import MapType, StringType, StructType
+
+    if column is not None:
+        kind = events.schema[column].dataType
+        if not isinstance(kind, StringType | MapType | StructType):
+            raise TamisError(
+                f"column {column!r} is of type {kind.simpleString()}: events in one column are "
+                "JSON strings, maps or structs"
+            )
+        names = [column]
+    else:
+        asked = None if changing else index.engine.attributes()
+        names = [name for name in events.columns if asked is None or name in asked]
+    schema = arrow_schema(events.select(*map(quoted, names)), _EVENTS)
+    check_columns(schema.names, schema.types)
+    return names
+
+
+def _deduplicated(events: DataFrame, event_id: str, within: tuple[str, str]) -> DataFrame:
+    if isinstance(within, str) or len(within) != 2:
+        raise TamisError("deduplicate is a column of timestamps and a delay: ('at', '10 minutes')")
+    time, delay = within
+    check_present(events.columns, [time], _EVENTS)
+    if not events.isStreaming:
+        return events.dropDuplicates([event_id])
+    return events.withWatermark(time, delay).dropDuplicatesWithinWatermark([event_id])

@@ -1,0 +1,146 @@
+"""Following a stream: progress while it runs, a summary at its end, a clean stop on a signal."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from tamis.spark.snapshots import Snapshots
+
+METRIC = "tamis_matches"
+"""What the observed metrics of matching are called; a number follows."""
+_POLL = 0.2
+_PATIENCE = 10.0
+"""Seconds that a stopping stream gets to end its micro-batch."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a stream has done while it was watched."""
+
+    batches: int = 0
+    events: int = 0
+    matches: int = 0
+    busy_seconds: float = 0.0
+    """Time that micro-batches took, without the waiting between them."""
+    snapshot: int | None = None
+    """The number of the subscriptions that the last batch saw."""
+    stopped: bool = False
+    """Whether a signal ended it."""
+
+    def add(self, batch: Batch) -> None:
+        """Count a micro-batch."""
+        self.batches += 1
+        self.events += batch.events
+        self.matches += batch.matches
+        self.busy_seconds += batch.seconds
+        self.snapshot = batch.snapshot or self.snapshot
+
+    def __str__(self) -> str:
+        seconds = max(self.busy_seconds, 1e-9)
+        how = "stopped" if self.stopped else "ended"
+        return (
+            f"{how} after {self.batches:,} batches in {self.busy_seconds:.1f} s: "
+            f"{self.events:,} events ({self.events / seconds:,.0f}/s), "
+            f"{self.matches:,} matches ({self.matches / seconds:,.0f}/s)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One micro-batch."""
+
+    number: int
+    events: int
+    matches: int
+    seconds: float
+    snapshot: int | None
+
+    def __str__(self) -> str:
+        rate = f"{self.events / max(self.seconds, 1e-9):,.0f} events/s"
+        matches = f"{self.matches / max(self.seconds, 1e-9):,.0f} matches/s"
+        seen = "" if self.snapshot is None else f", subscriptions version {self.snapshot}"
+        return f"batch {self.number}: {rate}, {matches}, {self.seconds:.2f} s{seen}"
+
+
+def watch(
+    query: StreamingQuery, *, snapshots: Snapshots | None = None, console: Console | None = None
+) -> Summary:
+    """Follow a stream until it ends, a line for each micro-batch, and return a summary.
+
+    SIGTERM and SIGINT stop it cleanly: the running micro-batch gets some seconds to end. What it
+    had not written is done again when the stream is started with the same checkpoint. The stream's
+    own error is raised.
+    """
+    out = Console(stderr=True) if console is None else console
+    summary = Summary()
+    asked = threading.Event()
+    last = -1
+    with _signals(asked):
+        while True:
+            over = query.awaitTermination(_POLL)  # type: ignore[arg-type]  # fractions are taken
+            for batch in _batches(query, last, snapshots):
+                last = batch.number
+                summary.add(batch)
+                out.print(str(batch), highlight=False)
+            if over:
+                break
+            if asked.is_set():
+                _stop(query)
+                summary.stopped = True
+                asked.clear()
+    out.print(str(summary), highlight=False)
+    return summary
+
+
+def _batches(query: StreamingQuery, after: int, snapshots: Snapshots | None) -> Iterator[Batch]:
+    for progress in list(query.recentProgress):
+        found = _field(progress, "batchId")
+        if found > after and _field(progress, "numInputRows"):
+            seen = None if snapshots is None else snapshots.seen_by(str(query.id), found)
+            seconds = _field(progress, "durationMs").get("triggerExecution", 0) / 1000
+            matches = sum(_observed(progress))
+            yield Batch(found, _field(progress, "numInputRows"), matches, seconds, seen)
+
+
+def _observed(progress: Any) -> Iterator[int]:
+    for name, row in (_field(progress, "observedMetrics") or {}).items():
+        if name.startswith(METRIC):
+            yield row["matches"] if isinstance(row, dict) else row.matches
+
+
+def _field(progress: Any, name: str) -> Any:
+    """A field of a progress report, which is a mapping or an object by version and session."""
+    return progress[name] if isinstance(progress, dict) else getattr(progress, name)
+
+
+def _stop(query: StreamingQuery) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline and query.status["isTriggerActive"]:
+        time.sleep(_POLL)
+    query.stop()
+
+
+@contextmanager
+def _signals(asked: threading.Event) -> Iterator[None]:
+    """Let SIGTERM and SIGINT ask for an end, where this thread may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    wanted = (signal.SIGTERM, signal.SIGINT)
+    former = {each: signal.signal(each, lambda *_: asked.set()) for each in wanted}
+    try:
+        yield
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)

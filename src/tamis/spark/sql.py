@@ -1,0 +1,53 @@
+"""Matching from SQL: a table function, bound to subscriptions under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, VERSION, check_present
+from tamis.spark.match import compiled
+from tamis.spark.worker import MatchTask, opened
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(
+    session: SparkSession,
+    name: str,
+    subscriptions: Any,
+    *,
+    event_id: str = "id",
+    event_id_type: str = "string",
+    **settings: Any,
+) -> None:
+    """Register a table function that matches the rows of a table.
+
+        tamis.spark.register(spark, "alerts", index, event_id="auction", event_id_type="bigint")
+        spark.sql("SELECT * FROM alerts(TABLE(auctions))")
+
+    Its result has the columns ``event_id``, ``subscription_id`` and ``version``. Spark wants their
+    types when the function is registered, hence ``event_id_type``. Subscriptions are those of
+    ``match``, but no ``Snapshots``; the settings are those of ``Index.of``.
+    """
+    from pyspark.sql.functions import arrow_udtf
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+    from pyspark.sql.types import DataType
+
+    index, source = compiled(session, subscriptions, **settings)
+    id_type: Any = to_arrow_type(DataType.fromDDL(event_id_type), timezone="UTC")
+    fields = [index.columns.schema.field(each) for each in (SUBSCRIPTION_ID, VERSION)]
+    schema = pa.schema([pa.field(EVENT_ID, id_type), *fields])
+
+    class TamisMatch:
+        def eval(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+            check_present(batch.schema.names, [event_id], "the table")
+            names = tuple(batch.schema.names)
+            task = MatchTask(source, event_id, names, False, (), schema, None)
+            yield from task.matches(batch, opened(source.path()))
+
+    function: Any = arrow_udtf(TamisMatch, returnType=from_arrow_schema(schema))
+    session.udtf.register(name, function)

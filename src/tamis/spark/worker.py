@@ -1,0 +1,100 @@
+"""What runs in Python workers: record batches of events in, record batches of matches out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import EventError, LimitError
+from tamis.model.event import Event
+from tamis.model.json_events import read_json
+from tamis.spark.index import Index
+
+Batches = Iterator[pa.RecordBatch]
+
+_OPEN: dict[str, Index] = {}
+_MOST_OPEN = 4
+
+
+class Source(Protocol):
+    """Tells a worker which file holds the index for its task."""
+
+    def path(self) -> str:
+        """The file."""
+
+
+class MatchTask(NamedTuple):
+    """Matches the events of a partition; pickled once with the plan."""
+
+    source: Source
+    event_id: str
+    attributes: tuple[str, ...]
+    """The columns that are attributes; one only if ``packed``."""
+    packed: bool
+    """Whether events are in one column: JSON, a map or a struct."""
+    keep: tuple[str, ...]
+    schema: pa.Schema
+    limit: int | None
+
+    def __call__(self, batches: Batches) -> Batches:
+        """The matches of some events."""
+        index: Index | None = None
+        for batch in batches:
+            if index is None:
+                index = opened(self.source.path())
+            yield from self.matches(batch, index)
+
+    def matches(self, batch: pa.RecordBatch, index: Index) -> Batches:
+        """The matches of a batch, in chunks."""
+        events: Any = batch.select(list(self.attributes))
+        if self.packed:
+            events = unpacked(events.column(0), batch[self.event_id], index)
+        names = self.schema.names[1 + len(self.keep) :]
+        for chunk in index.engine.match_chunks(events, limit=self.limit):
+            columns: list[Any] = [
+                *(batch[name].take(chunk.event) for name in (self.event_id, *self.keep)),
+                *(index.columns[name].chunk(0).take(chunk.slot) for name in names),
+            ]
+            fields = zip(columns, self.schema.types, strict=True)
+            arrays = [column.cast(kind) for column, kind in fields]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def opened(path: str) -> Index:
+    """An index, opened once in this process."""
+    index = _OPEN.pop(path, None)
+    if index is None:
+        index = Index.open(path, verify=False)
+    _OPEN[path] = index  # the last one is the one used last
+    while len(_OPEN) > _MOST_OPEN:
+        del _OPEN[next(iter(_OPEN))]
+    return index
+
+
+def unpacked(column: Any, ids: Any, index: Index) -> Any:
+    """The events of a column of structs, maps or JSON documents."""
+    if pa.types.is_struct(column.type):
+        return pa.record_batch(column.flatten(), names=[field.name for field in column.type])
+    if not pa.types.is_map(column.type):
+        return _documents(column.to_pylist(), ids)
+    attributes = index.engine.attributes()
+    if attributes is None:
+        return [Event({} if event is None else dict(event)) for event in column.to_pylist()]
+    names = sorted(attributes)
+    arrays = [pc.map_lookup(column, name, "last") for name in names]
+    if not names:  # a batch has as many rows as a column of it
+        names, arrays = [""], [pa.nulls(len(column))]
+    return pa.record_batch(arrays, names=names)
+
+
+def _documents(documents: Iterable[Any], ids: Any) -> list[Event]:
+    events = []
+    for row, document in enumerate(documents):
+        try:
+            events.append(Event({}) if document is None else read_json(document))
+        except (EventError, LimitError) as error:
+            raise type(error)(f"the event {ids[row].as_py()!r}: {error}") from error
+    return events
