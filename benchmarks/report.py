@@ -99,10 +99,10 @@ class Run:
         found["rows"] = [Row(**row) for row in found["rows"]]
         return Run(**found)
 
-    def default_path(self) -> Path:
+    def default_path(self, bench: str = "sieve") -> Path:
         """Where the run is kept unless told otherwise."""
         kind = "quick" if self.quick else "full"
-        return RESULTS / f"sieve-{kind}-{self.date.replace(':', '')}.json"
+        return RESULTS / f"{bench}-{kind}-{self.date.replace(':', '')}.json"
 
 
 def begin_run(quick: bool, core: int | None) -> Run:
@@ -181,9 +181,11 @@ def markdown_table(run: Run) -> str:
 def caption(run: Run) -> str:
     """Machine, date and versions in a sentence."""
     machine, versions = run.machine, run.versions
+    count = machine["cores"]
+    cores = f"{count} cores" if machine["core used"] is None else f"one of {count} cores"
     load = f"load {machine['load before']} before, {machine.get('load after')} after"
     return (
-        f"{run.date} UTC, {machine['processor']}, one of {machine['cores']} cores, "
+        f"{run.date} UTC, {machine['processor']}, {cores}, "
         f"{machine['memory GB']} GB, {load}; Python {versions['python']}, "
         f"Numba {versions['numba']}, NumPy {versions['numpy']}, Arrow {versions['pyarrow']}, "
         f"Tamis {versions['tamis']}"
