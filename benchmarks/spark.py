@@ -180,7 +180,8 @@ class Bench:
             "version": pa.int64(),
         }
         schema = pa.schema(kinds)
-        task = MatchTask(source, "id", ATTRIBUTES, False, (), schema, None)
+        names = ("id", *ATTRIBUTES)
+        task = MatchTask(source, names, "id", ATTRIBUTES, False, (), schema, None)
 
         def timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             spent = 0.0

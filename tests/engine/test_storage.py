@@ -96,6 +96,18 @@ def test_everything_comes_back(tmp_path: Path, matcher: str, verify: bool) -> No
         assert sorted(again.match(event)) == sorted(loaded.match(event))
 
 
+def test_kinds_come_back_however_the_taxonomy_is_ordered(tmp_path: Path) -> None:
+    taxonomy = {"table": ["furniture"], "doll": ["toy"], "chair": ["furniture"], "axe": []}
+    engine = Engine(taxonomy=taxonomy)
+    for kind in ("furniture", "toy", "axe", "table"):
+        engine.subscribe(f"category is a '{kind}'", id=kind)
+    engine.save(tmp_path / "x")
+    loaded = Engine.load(tmp_path / "x")
+    for category in (*taxonomy, "furniture", "toy", "none"):
+        event = {"category": category}
+        assert sorted(loaded.match(event)) == sorted(engine.match(event))
+
+
 def test_failed_save_leaves_the_old_file(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = saved.read_bytes()
 

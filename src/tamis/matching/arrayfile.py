@@ -16,6 +16,7 @@ it dies when it reads beyond a new end. A process that is killed while it writes
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import math
 import mmap
@@ -123,6 +124,17 @@ def open_arrays(path: str | os.PathLike[str], verify: bool = True) -> ArrayFile:
     except ValueError as error:
         raise _damaged(path, str(error)) from error
     return ArrayFile(path, header, memory, head_size, entries)
+
+
+def fingerprint(path: str | os.PathLike[str]) -> str:
+    """A name for the content of a file, from its head, which has the checksums of all else."""
+    try:
+        with open(path, "rb") as file:
+            head_size, _ = _read_head(path, file)
+            file.seek(0)
+            return hashlib.blake2b(file.read(head_size), digest_size=12).hexdigest()
+    except OSError as error:
+        raise StorageError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
 
 
 class ArrayFile(Mapping[str, NDArray[Any]]):

@@ -7,7 +7,8 @@ the others.
     furniture 0 ── chair 1 ── throne 2        is a furniture   0..2
     regalia 3                                 is a regalia     2..2, 3..3
 
-Behind the terms is one rank for all strings that are none.
+Behind the terms is one rank for all strings that are none. Siblings are in the order of their
+names, so that a taxonomy has one numbering, however it is written: files of segments rely on it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class TermLine:
     def __init__(self, taxonomy: Taxonomy) -> None:
         children: dict[str, list[str]] = {}
         roots = []
-        for term, parents in taxonomy.parents.items():
+        for term, parents in sorted(taxonomy.parents.items()):
             if parents:
                 children.setdefault(parents[0], []).append(term)
             else:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tamis.engine.engine import Engine
 from tamis.engine.subscription import Row
-from tamis.errors import NeverMatchesWarning, StorageError, SubscriptionError
+from tamis.errors import NeverMatchesWarning, StorageError, SubscriptionError, TamisError
 from tamis.matching.string_table import StringTable
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.taxonomy import Taxonomy
@@ -66,6 +66,8 @@ class Index:
         """
         from tamis.spark.building import Settings, build
 
+        if errors not in ("raise", "collect"):
+            raise TamisError(f"errors is 'raise' or 'collect', not {errors!r}")
         parents = taxonomy.parents if isinstance(taxonomy, Taxonomy) else taxonomy
         index = cls(*build(subscriptions, columns, Settings(parents, prefixes, limits)))
         if errors == "raise" and index.rejected.num_rows:
@@ -73,9 +75,11 @@ class Index:
         return index
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
+    def open(
+        cls, path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = LIMITS
+    ) -> Index:
         """Open a saved index, or any saved engine; the file is mapped into memory, not read."""
-        engine = Engine.load(path, verify=verify)
+        engine = Engine.load(path, verify=verify, limits=limits)
         stored = engine.attachments.get(_COLUMNS)
         if stored is None:
             return cls(engine)
@@ -106,6 +110,7 @@ class Index:
         """
         check_present(rows.column_names, [ID, SUBSCRIPTION], "a table of changes")
         ids = self._own_ids(rows[ID])
+        rows = self._own_types(rows)
         keys: list[Any] = as_keys(ids).to_pylist()
         texts: list[Any] = rows[SUBSCRIPTION].to_pylist()
         last = {key: place for place, key in enumerate(keys)}
@@ -134,13 +139,28 @@ class Index:
                 f"the ids of the changes are of type {ids.type}, those of the index {self.id_type}"
             ) from error
 
+    def _own_types(self, rows: pa.Table) -> pa.Table:
+        """The rows with the types of these columns, before anything is changed."""
+        for place, name in enumerate(rows.column_names):
+            if name in (VERSION, *self.columns.column_names):
+                kind = self.columns.schema.field(name).type
+                try:
+                    column = rows[name].cast(kind)
+                except pa.ArrowException as error:
+                    raise SubscriptionError(
+                        f"column {name!r} of the changes is of type {rows[name].type}, that of "
+                        f"the index {kind}: {error}"
+                    ) from error
+                rows = rows.set_column(place, name, column)
+        return rows
+
     def _align(self, ids: pa.Array[Any], rows: pa.Table, places: list[int]) -> None:
         """Let the columns follow the slots: a row of the changes goes before a former one."""
         taken = pa.array(places, pa.int64())
         fields: dict[str, Any] = {SUBSCRIPTION_ID: ids.take(taken)}
         for field in self.columns.schema:
             if field.name in rows.column_names and field.name not in fields:
-                fields[field.name] = rows[field.name].cast(field.type).take(taken)
+                fields[field.name] = rows[field.name].take(taken)
             elif field.name not in fields:
                 fields[field.name] = pa.nulls(len(places), field.type)
         table = pa.concat_tables([pa.table(fields, self.columns.schema), self.columns])

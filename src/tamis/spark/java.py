@@ -32,10 +32,10 @@ def ensure_java() -> str:
     if home and (Path(home) / "bin" / "java").exists():
         return home
     found = shutil.which("java")
-    if found:
+    if found and not home:
         return str(Path(found).resolve().parents[1])
-    home = str(_shimmed())
-    os.environ["JAVA_HOME"] = home
+    home = str(Path(found).resolve().parents[1] if found else _shimmed())
+    os.environ["JAVA_HOME"] = home  # Spark would take a wrong one as it is
     return home
 
 

@@ -73,8 +73,9 @@ def match(
     from pyspark.sql.pandas.types import from_arrow_schema
 
     _check_events(events, event_id, column, keep)
+    _check_result(keep, subscription_columns, limit)
     if isinstance(subscriptions, Snapshots) and not events.isStreaming:
-        subscriptions = subscriptions.index
+        subscriptions = subscriptions.file
     index, source = compiled(
         events.sparkSession,
         subscriptions,
@@ -89,9 +90,8 @@ def match(
     attributes = _attributes(events, column, index, isinstance(subscriptions, Snapshots))
     if deduplicate is not None:
         events = _deduplicated(events, event_id, deduplicate)
-    needed = dict.fromkeys([*attributes, event_id, *keep])
-    selected = events.select(*map(quoted, needed))
-    types = arrow_schema(selected, _EVENTS)
+    needed = tuple(dict.fromkeys([*attributes, event_id, *keep]))
+    types = arrow_schema(events.select(*map(quoted, needed)), _EVENTS)
     schema = pa.schema(
         [
             pa.field(EVENT_ID, types.field(event_id).type),
@@ -99,13 +99,16 @@ def match(
             *(fields[name] for name in (SUBSCRIPTION_ID, VERSION, *subscription_columns)),
         ]
     )
-    names = tuple(attributes)
-    task = MatchTask(source, event_id, names, column is not None, tuple(keep), schema, limit)
+    names, packed = tuple(attributes), column is not None
+    limits = index.engine.limits
+    task = MatchTask(source, needed, event_id, names, packed, tuple(keep), schema, limit, limits)
 
     def tamis_match(batches: Batches) -> Batches:
         return task(batches)
 
-    found = selected.mapInArrow(tamis_match, from_arrow_schema(schema))
+    # Under names of ours, for mapInArrow reads a dot in a name as a step into a struct.
+    numbered = [functions.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(needed)]
+    found = events.select(*numbered).mapInArrow(tamis_match, from_arrow_schema(schema))
     if events.isStreaming:
         count = functions.count(functions.lit(1)).alias("matches")
         found = found.observe(f"{METRIC}_{secrets.token_hex(4)}", count)
@@ -123,9 +126,16 @@ def _check_events(
         )
     check_distinct(events.columns, _EVENTS)
     check_present(events.columns, [event_id, *([column] if column else []), *keep], _EVENTS)
-    for name in keep:
-        if name in (EVENT_ID, SUBSCRIPTION_ID, VERSION) or list(keep).count(name) > 1:
+
+
+def _check_result(keep: Sequence[str], columns: Sequence[str], limit: int | None) -> None:
+    taken = [EVENT_ID, SUBSCRIPTION_ID, VERSION]
+    for name in (*keep, *columns):
+        if name in taken:
             raise TamisError(f"a match has a column {name!r} already: rename that of {_EVENTS}")
+        taken.append(name)
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise TamisError(f"limit is a number of matches, not {limit!r}")
 
 
 def compiled(session: SparkSession, subscriptions: Any, **settings: Any) -> tuple[Index, Source]:
@@ -137,6 +147,8 @@ def compiled(session: SparkSession, subscriptions: Any, **settings: Any) -> tupl
     if isinstance(subscriptions, Engine):
         subscriptions = Index(subscriptions)
     if hasattr(subscriptions, "mapInArrow"):
+        if subscriptions.isStreaming:
+            raise TamisError("subscriptions that change are Snapshots, not a stream")
         subscriptions = Index.of(subscriptions, **settings)
         if subscriptions.rejected.num_rows:
             warnings.warn(subscriptions.complaint(), RejectedWarning, stacklevel=3)

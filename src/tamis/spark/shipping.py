@@ -12,8 +12,8 @@ place. Spark keeps such files until the session ends.
 
 from __future__ import annotations
 
-import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 from functools import cache
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tamis.errors import StorageError
+from tamis.matching.arrayfile import fingerprint
 from tamis.spark.index import Index
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_HEAD = 1 << 16
 _SENT: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
@@ -52,18 +52,20 @@ class Shipped(NamedTuple):
 def ship(session: SparkSession, index: Index | str | os.PathLike[str]) -> Shipped:
     """Send an index, or a saved one, to all executors of a session."""
     if isinstance(index, Index):
-        source = _folder() / f"unnamed-{os.getpid()}.index"
+        source = _folder() / f"{secrets.token_hex(8)}.new"
         index.save(source)
     else:
         source = Path(index)
-    name = f"tamis-{_digest(source)}.index"
+    name = f"tamis-{fingerprint(source)}.index"
     sent = _SENT.setdefault(_owner(session), set())
     if name not in sent:
         target = _folder() / name
         if not target.exists():
-            _place(source, target, moved=isinstance(index, Index))
+            _place(source, target)
         _send(session, str(target))
         sent.add(name)
+    if isinstance(index, Index):
+        source.unlink()
     return Shipped(name)
 
 
@@ -84,17 +86,7 @@ def _send(session: SparkSession, path: str) -> None:
         session.sparkContext.addFile(path)
 
 
-def _digest(path: Path) -> str:
-    """A name for the content of a file of arrays: its head has the checksums of everything."""
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        return hashlib.blake2b(file.read(_HEAD), key=str(size).encode(), digest_size=12).hexdigest()
-
-
-def _place(source: Path, target: Path, moved: bool) -> None:
-    if moved:
-        source.replace(target)
-        return
+def _place(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError:  # another file system

@@ -57,6 +57,7 @@ class Snapshots:
         self.number = max(self._folder.numbers(), default=0)
         """The number of the last snapshot."""
         self.index, self._state = self._last() if self.number else (initial or Index(Engine()), {})
+        self._published = self.number > 0
         self.refresh()
 
     @classmethod
@@ -92,6 +93,11 @@ class Snapshots:
         index = Index.open(self._folder.index(self.number))
         return index, json.loads(bytes(index.engine.attachments[_STATE]))
 
+    @property
+    def file(self) -> Path:
+        """The file of the last snapshot."""
+        return self._folder.index(self.number)
+
     def source(self) -> SnapshotSource:
         """What workers need to know."""
         return SnapshotSource(str(self._folder.path))
@@ -102,7 +108,8 @@ class Snapshots:
             found = self._source.look(self.index, self._state)
             if found is not None:
                 self.index, self._state = found
-            if found is not None or self.number == 0:
+                self._published = False
+            if not self._published:  # or it failed the last time: a full disk, say
                 self._publish()
             return self.number
 
@@ -110,6 +117,7 @@ class Snapshots:
         self.index.engine.attachments[_STATE] = json.dumps(self._state).encode()
         self._folder.publish(self.number + 1, self.index.save)
         self.number += 1
+        self._published = True
         rejected = self.index.rejected.to_pylist()
         if rejected:
             _LOG.warning("snapshot %d: %s", self.number, self.index.complaint())

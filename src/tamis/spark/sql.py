@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tamis.errors import TamisError
 from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, VERSION, check_present
 from tamis.spark.match import compiled
+from tamis.spark.snapshots import Snapshots
 from tamis.spark.worker import MatchTask, opened
 
 if TYPE_CHECKING:
@@ -37,8 +39,11 @@ def register(
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
     from pyspark.sql.types import DataType
 
+    if isinstance(subscriptions, Snapshots):
+        raise TamisError("a table function cannot see subscriptions change: give it an Index")
     index, source = compiled(session, subscriptions, **settings)
     id_type: Any = to_arrow_type(DataType.fromDDL(event_id_type), timezone="UTC")
+    limits = index.engine.limits
     fields = [index.columns.schema.field(each) for each in (SUBSCRIPTION_ID, VERSION)]
     schema = pa.schema([pa.field(EVENT_ID, id_type), *fields])
 
@@ -46,8 +51,8 @@ def register(
         def eval(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
             check_present(batch.schema.names, [event_id], "the table")
             names = tuple(batch.schema.names)
-            task = MatchTask(source, event_id, names, False, (), schema, None)
-            yield from task.matches(batch, opened(source.path()))
+            task = MatchTask(source, names, event_id, names, False, (), schema, None)
+            yield from task.matches(batch, opened(source.path(), limits))
 
     function: Any = arrow_udtf(TamisMatch, returnType=from_arrow_schema(schema))
     session.udtf.register(name, function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -11,11 +12,12 @@ import pyarrow.compute as pc
 from tamis.errors import EventError, LimitError
 from tamis.model.event import Event
 from tamis.model.json_events import read_json
+from tamis.model.limits import LIMITS, Limits
 from tamis.spark.index import Index
 
 Batches = Iterator[pa.RecordBatch]
 
-_OPEN: dict[str, Index] = {}
+_OPEN: dict[tuple[Any, ...], Index] = {}
 _MOST_OPEN = 4
 
 
@@ -30,6 +32,8 @@ class MatchTask(NamedTuple):
     """Matches the events of a partition; pickled once with the plan."""
 
     source: Source
+    columns: tuple[str, ...]
+    """The names of a batch's columns, which Spark may call otherwise."""
     event_id: str
     attributes: tuple[str, ...]
     """The columns that are attributes; one only if ``packed``."""
@@ -38,17 +42,20 @@ class MatchTask(NamedTuple):
     keep: tuple[str, ...]
     schema: pa.Schema
     limit: int | None
+    limits: Limits = LIMITS
+    """Those of the engine, which its file does not have."""
 
     def __call__(self, batches: Batches) -> Batches:
         """The matches of some events."""
         index: Index | None = None
         for batch in batches:
             if index is None:
-                index = opened(self.source.path())
+                index = opened(self.source.path(), self.limits)
             yield from self.matches(batch, index)
 
     def matches(self, batch: pa.RecordBatch, index: Index) -> Batches:
         """The matches of a batch, in chunks."""
+        batch = batch.rename_columns(list(self.columns))
         events: Any = batch.select(list(self.attributes))
         if self.packed:
             events = unpacked(events.column(0), batch[self.event_id], index)
@@ -63,12 +70,14 @@ class MatchTask(NamedTuple):
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def opened(path: str) -> Index:
-    """An index, opened once in this process."""
-    index = _OPEN.pop(path, None)
+def opened(path: str, limits: Limits = LIMITS) -> Index:
+    """An index, opened once in this process; another file in its place is opened anew."""
+    file = os.stat(path)
+    key = (path, file.st_dev, file.st_ino, file.st_mtime_ns, limits)
+    index = _OPEN.pop(key, None)
     if index is None:
-        index = Index.open(path, verify=False)
-    _OPEN[path] = index  # the last one is the one used last
+        index = Index.open(path, verify=False, limits=limits)
+    _OPEN[key] = index  # the last one is the one used last
     while len(_OPEN) > _MOST_OPEN:
         del _OPEN[next(iter(_OPEN))]
     return index
@@ -79,10 +88,11 @@ def unpacked(column: Any, ids: Any, index: Index) -> Any:
     if pa.types.is_struct(column.type):
         return pa.record_batch(column.flatten(), names=[field.name for field in column.type])
     if not pa.types.is_map(column.type):
-        return _documents(column.to_pylist(), ids)
+        return _documents(column.to_pylist(), ids, index.engine.limits)
     attributes = index.engine.attributes()
     if attributes is None:
-        return [Event({} if event is None else dict(event)) for event in column.to_pylist()]
+        limits = index.engine.limits
+        return [Event(dict(event or {}), limits) for event in column.to_pylist()]
     names = sorted(attributes)
     arrays = [pc.map_lookup(column, name, "last") for name in names]
     if not names:  # a batch has as many rows as a column of it
@@ -90,11 +100,11 @@ def unpacked(column: Any, ids: Any, index: Index) -> Any:
     return pa.record_batch(arrays, names=names)
 
 
-def _documents(documents: Iterable[Any], ids: Any) -> list[Event]:
+def _documents(documents: Iterable[Any], ids: Any, limits: Limits) -> list[Event]:
     events = []
     for row, document in enumerate(documents):
         try:
-            events.append(Event({}) if document is None else read_json(document))
+            events.append(Event({}) if document is None else read_json(document, limits))
         except (EventError, LimitError) as error:
             raise type(error)(f"the event {ids[row].as_py()!r}: {error}") from error
     return events
