@@ -7,7 +7,7 @@ examples each time, looks for seconds.
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 SLOW = {
     "test_arrayfile.py",
@@ -27,5 +27,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)
-settings.register_profile("soak", max_examples=2_000, deadline=None)
+settings.register_profile(
+    "soak",
+    max_examples=2_000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],  # of unlucky seeds
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
