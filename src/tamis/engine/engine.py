@@ -207,6 +207,7 @@ class Engine:
         """Put a checked subscription in the place of one with the same id."""
         if new.id in self:
             self._forget(new.id)
+            self._tidy()
         slot = self._store.add(new.id, new.text)
         if new.metadata:
             self._store.metadata[slot] = new.metadata
@@ -264,6 +265,8 @@ class Engine:
         self._matcher.remove(
             bulk.gone - {slot for slot, new in bulk.others.items() if not new.enabled}
         )
+        if replace:  # without, the slots stay those of the rows
+            self._tidy()
         bulk.rejected.sort(key=lambda each: each.row)
         return bulk
 
@@ -279,11 +282,12 @@ class Engine:
         """Remove a subscription."""
         self._slot(id)
         self._forget(id)
-        if self._store.waste > max(1_000, len(self)):
-            self._compact()
+        self._tidy()
 
-    def _compact(self) -> None:
-        """Give the slots of removed subscriptions back."""
+    def _tidy(self) -> None:
+        """Give the slots of removed subscriptions back, if they are many."""
+        if self._store.waste <= max(1_000, len(self)):
+            return
         everything = list(self)
         self._restart()
         with warnings.catch_warnings():

@@ -34,6 +34,7 @@ from tamis.model.paths import Path
 from tamis.predicates.expression import (
     Comparison,
     Contains,
+    In,
     InCidr,
     IsA,
     Present,
@@ -118,7 +119,7 @@ class Axes:
         if isinstance(node, TextTest | InCidr):  # unknown of all but strings
             key = AxisKey(node.attribute.path, Kind.STRING)
             self._require(sides, key)
-        elif isinstance(node, Comparison | Contains):
+        elif isinstance(node, Comparison | Contains | In):
             for path in _paths(node):
                 self._narrow(sides, AxisKey(path, PRESENCE), [(0, 0)])
         return False
@@ -207,6 +208,6 @@ def _widen(sides: dict[int, list[Interval]]) -> bool:
     return exact
 
 
-def _paths(node: Comparison | Contains) -> list[Path]:
+def _paths(node: Comparison | Contains | In) -> list[Path]:
     terms = (inner for side in node.terms() for inner in terms_within(side))
     return [term.path for term in terms if isinstance(term, Attribute)]

@@ -109,6 +109,9 @@ class Index:
         was there under their ids stays.
         """
         check_present(rows.column_names, [ID, SUBSCRIPTION], "a table of changes")
+        kind = rows.schema.field(SUBSCRIPTION).type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.null()):
+            raise SubscriptionError(f"column {SUBSCRIPTION!r} of the changes is text, not {kind}")
         ids = self._own_ids(rows[ID])
         rows = self._own_types(rows)
         keys: list[Any] = as_keys(ids).to_pylist()

@@ -125,10 +125,19 @@ def _field(progress: Any, name: str) -> Any:
 
 
 def _stop(query: StreamingQuery) -> None:
+    """Stop between two micro-batches, if the running one ends soon; the next may have begun."""
     deadline = time.monotonic() + _PATIENCE
+    done = _last_batch(query)
     while time.monotonic() < deadline and query.status["isTriggerActive"]:
-        time.sleep(_POLL)
+        if _last_batch(query) != done:
+            break
+        time.sleep(_POLL / 4)
     query.stop()
+
+
+def _last_batch(query: StreamingQuery) -> int:
+    last = query.lastProgress
+    return -1 if last is None else int(_field(last, "batchId"))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from tamis.errors import LimitError, StorageError, TamisError
+from tamis.model.taxonomy import Taxonomy
 from tamis.spark.columns import ID, SUBSCRIPTION, VERSION, quoted
 from tamis.spark.index import Index
 
@@ -42,7 +44,7 @@ class Tables(NamedTuple):
         table = self.read()
         if not hasattr(table, "mapInArrow"):
             table = as_table(table)
-        mark = _mark(table, self.settings.get("columns", ()))
+        mark = [*_mark(table, self.settings.get("columns", ())), _settings_mark(self.settings)]
         if mark == state.get("mark"):
             return None
         return Index.of(table, **self.settings), {"mark": mark}
@@ -99,6 +101,8 @@ def _ndjson(path: Path) -> pa.Table:
     from pyarrow import json
 
     strings = pa.schema([(SUBSCRIPTION, pa.string())])
+    if path.stat().st_size == 0:  # which Arrow refuses
+        return pa.schema([(ID, pa.string()), *strings]).empty_table()
     return json.read_json(path, parse_options=json.ParseOptions(explicit_schema=strings))
 
 
@@ -116,10 +120,10 @@ def as_table(source: Any) -> pa.Table:
     """A mapping from id to subscription, an iterable of rows, or Arrow data, as a table."""
     if isinstance(source, pa.Table):
         return source
-    if isinstance(source, Mapping):
-        texts = pa.array(source.values(), pa.large_string())
-        return pa.table({ID: pa.array(source, pa.large_string()), SUBSCRIPTION: texts})
     try:
+        if isinstance(source, Mapping):
+            texts = pa.array(source.values(), pa.large_string())
+            return pa.table({ID: pa.array(source, pa.large_string()), SUBSCRIPTION: texts})
         if hasattr(source, "__arrow_c_stream__"):
             return pa.table(source)
         return pa.Table.from_pylist([dict(row) for row in source])
@@ -135,6 +139,16 @@ def _mark(table: Any, columns: Any) -> list[Any]:
             writer.write_table(table.combine_chunks())
         return [table.num_rows, hashlib.blake2b(sink.getvalue(), digest_size=16).hexdigest()]
     return _frame_mark(table, [ID, SUBSCRIPTION, VERSION, *columns])
+
+
+def _settings_mark(settings: Mapping[str, Any]) -> str:
+    given = dict(settings)
+    if isinstance(given.get("taxonomy"), Mapping):
+        given["taxonomy"] = Taxonomy(given["taxonomy"])
+    if isinstance(given.get("taxonomy"), Taxonomy):
+        given["taxonomy"] = given["taxonomy"].parents
+    text = json.dumps(given, sort_keys=True, default=repr)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _frame_mark(frame: DataFrame, names: list[str]) -> list[Any]:
