@@ -10,8 +10,10 @@ every string) on its *mixed* axis, where the lines of all kinds stand one behind
                                         timestamps, booleans
 
 So an attribute may have several axes, and an event a rank on each: -1 where it has no value of
-that kind. Whether an attribute is there at all is an axis of two ranks, 0 present and 1 missing;
-``is a`` is an interval, or a few, of a numbering of the taxonomy.
+that kind. Strings in another form (form_lines.py) have axes of their own; that of folded ones has a
+rank behind its line for all values that are no strings, as the mixed one has for NaN and bytes.
+Whether an attribute is there at all is an axis of two ranks, 0 present and 1 missing; ``is a`` is
+an interval, or a few, of a numbering of the taxonomy.
 
 Axes are made in two steps. While subscriptions are taken in, a ``LineBuilder`` collects cuts and
 gives each a reference; ``finish`` sorts them, and then a reference has a position.
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.matching.form_lines import FOLDED, FORM_LINES
 from tamis.matching.lines import LINES as ALL_LINES
 from tamis.matching.lines import BooleanLine, Line, number_line, string_line, timestamp_line
 from tamis.matching.terms import TermLine
@@ -72,7 +75,7 @@ class Interval(NamedTuple):
 class LineBuilder:
     """The cuts of one line as they come in: single ones, and whole arrays of them."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: str) -> None:
         self.kind = kind
         self.count = 0
         self.gaps_alike = True
@@ -109,9 +112,12 @@ class LineBuilder:
         values = _joined([values for values, _ in self._chunks])
         if self.kind is Kind.NUMBER:
             return number_line(values, after)
-        if self.kind is Kind.STRING:
-            return string_line(values, after, gaps_alike=self.gaps_alike)
-        return timestamp_line(values, after)
+        if self.kind is Kind.TIMESTAMP:
+            return timestamp_line(values, after)
+        line, positions = string_line(values, after, gaps_alike=self.gaps_alike)
+        if self.kind in FORM_LINES:
+            line = FORM_LINES[self.kind].of(line)
+        return line, positions
 
 
 def _joined(chunks: Sequence[Any]) -> Any:
@@ -150,7 +156,7 @@ class Axis:
         self.size = self._offsets[-1]
         if key.sort == PRESENCE:
             self.size = 2
-        elif key.sort == MIXED:
+        elif key.sort in (MIXED, FOLDED):
             self.size += 1
 
     def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -164,6 +170,9 @@ class Axis:
         """The rank of one value, or -1 if the axis is not about its kind."""
         if isinstance(self._lines, TermLine):
             return self._lines.rank(value) if isinstance(value, str) else -1
+        if self.key.sort in FORM_LINES:
+            other = self.size - 1 if self.key.sort == FOLDED else -1
+            return self._lines[0].rank(value) if isinstance(value, str) else other
         kind = kind_of(value)
         if self.key.sort != MIXED:
             return self._lines[0].rank(value) if kind == self.key.sort else -1
@@ -176,7 +185,7 @@ class Axis:
         """The ranks of a column, whose nulls are -1."""
         if isinstance(self._lines, TermLine):
             return self._lines.ranks(array)
-        if self.key.sort != MIXED:
+        if self.key.sort not in (MIXED, FOLDED):
             return self._lines[0].ranks(array)
         out = np.full(len(array), -1, np.int32)
         for line, offset in zip(self._lines, self._offsets, strict=False):
@@ -209,7 +218,8 @@ class Axis:
             if name.startswith(prefix):
                 number, _, field = name[len(prefix) :].partition("/")
                 found[int(number)][field] = arrays[name]
-        lines = [ALL_LINES[kind].from_arrays(fields) for kind, fields in zip(kinds, found)]
+        known: Mapping[Any, Any] = {**ALL_LINES, **FORM_LINES}
+        lines = [known[kind].from_arrays(fields) for kind, fields in zip(kinds, found)]
         return cls(key, lines)
 
     def presence(self, event: Event) -> int:
@@ -235,8 +245,10 @@ def valid_rows(array: Any) -> NDArray[np.bool_]:
     return valid
 
 
-def _kinds(key: AxisKey) -> tuple[Kind, ...]:
-    """The kinds of the lines of an axis."""
+def _kinds(key: AxisKey) -> tuple[str, ...]:
+    """The kinds, or forms, of the lines of an axis."""
+    if key.sort in FORM_LINES:
+        return (key.sort,)
     return LINES if key.sort == MIXED else (Kind(key.sort),) if key.sort in LINES else ()
 
 

@@ -28,6 +28,7 @@ from tamis.matching.axes import (
     Bound,
     Interval,
 )
+from tamis.matching.derived import derived_set
 from tamis.matching.terms import TermLine
 from tamis.model.kinds import Kind
 from tamis.model.paths import Path
@@ -76,14 +77,22 @@ class Axes:
         """The boxes of a conjunction, and whether they say all that it does."""
         sides: dict[int, list[Interval]] = {}
         exact = True
-        for path, values in conjunction.box.items():
-            key = AxisKey(path, sort_of(values))
+        sets = {AxisKey(path, sort_of(values)): values for path, values in conjunction.box.items()}
+        others = []
+        for literal in conjunction.literals:
+            found = derived_set(literal)
+            if found is None:
+                others.append(literal)
+            else:
+                key, values = found
+                sets[key] = sets[key] & values if key in sets else values
+        for key, values in sets.items():
             number = self.number(key)
             if number is None:
                 exact = False
             else:
                 sides[number] = list(self._intervals(number, values))
-        for literal in conjunction.literals:
+        for literal in others:
             exact &= self._add_literal(literal, sides)
         exact &= _widen(sides)
         numbers = sorted(sides)
@@ -157,7 +166,7 @@ def axis_ranges(values: ValueSet, sort: str) -> list[tuple[RangeEnd, RangeEnd]]:
     Where one reaches to the end of its line and the next begins the line behind, they are one.
     """
     joined: list[tuple[RangeEnd, RangeEnd]] = []
-    for line, low, high in _line_ranges(values, sort == MIXED):
+    for line, low, high in _line_ranges(values, sort):
         if joined and low is None and joined[-1][1] == (line - 1, None):
             joined[-1] = (joined[-1][0], (line, high))
         else:
@@ -165,7 +174,8 @@ def axis_ranges(values: ValueSet, sort: str) -> list[tuple[RangeEnd, RangeEnd]]:
     return joined
 
 
-def _line_ranges(values: ValueSet, mixed: bool) -> Iterable[tuple[int, Cut | None, Cut | None]]:
+def _line_ranges(values: ValueSet, sort: str) -> Iterable[tuple[int, Cut | None, Cut | None]]:
+    mixed = sort == MIXED
     for kind in LINES:
         line = LINES.index(kind) if mixed else 0
         if kind is Kind.BOOLEAN:
@@ -177,7 +187,7 @@ def _line_ranges(values: ValueSet, mixed: bool) -> Iterable[tuple[int, Cut | Non
             for first, last in values.ranges.get(kind, ()):
                 yield line, first if len(first) > 1 else None, last if len(last) > 1 else None
     if values.rest:
-        yield len(LINES), None, None
+        yield len(LINES) if mixed else 1, None, None
 
 
 def tells_gaps(values: ValueSet) -> bool:

@@ -73,22 +73,22 @@ class StringLine(Line):
 
     def __init__(self, constants: Constants, gaps_alike: bool) -> None:
         self.size = int(constants.below[-1]) + 1
-        self._constants = constants
-        self._gaps_alike = gaps_alike
+        self.constants = constants
+        self.gaps_alike = gaps_alike
 
     def rank(self, value: str) -> int:
         """The rank of a string."""
         listed = self._listed
         if listed is None:
-            return find_rank(value, self._constants, gaps_alike=self._gaps_alike)
+            return find_rank(value, self.constants, gaps_alike=self.gaps_alike)
         rank = listed.at.get(value)
         if rank is not None:
             return rank
-        return 0 if self._gaps_alike else listed.below[bisect_left(listed.constants, value)]
+        return 0 if self.gaps_alike else listed.below[bisect_left(listed.constants, value)]
 
     def arrays(self) -> Arrays:
         """The constants, what finds them, and their ranks."""
-        return {"gaps_alike": np.array([self._gaps_alike]), **self._constants._asdict()}
+        return {"gaps_alike": np.array([self.gaps_alike]), **self.constants._asdict()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -105,16 +105,16 @@ class StringLine(Line):
         strings = Strings(*string_buffers(array))
         if not _are_within(strings):
             array.validate(full=True)
-        return find_ranks(strings, self._constants, gaps_alike=self._gaps_alike)
+        return find_ranks(strings, self.constants, gaps_alike=self.gaps_alike)
 
     @cached_property
     def _listed(self) -> _Listed | None:
-        if len(self._constants.at) > LISTED:
+        if len(self.constants.at) > LISTED:
             return None
-        offsets, data = self._constants.offsets.tolist(), self._constants.data.tobytes()
+        offsets, data = self.constants.offsets.tolist(), self.constants.data.tobytes()
         constants = [data[start:stop].decode() for start, stop in pairwise(offsets)]
-        at = dict(zip(constants, self._constants.at.tolist(), strict=True))
-        return _Listed(constants, at, self._constants.below.tolist())
+        at = dict(zip(constants, self.constants.at.tolist(), strict=True))
+        return _Listed(constants, at, self.constants.below.tolist())
 
 
 def _are_within(strings: Strings) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +17,7 @@ _SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 
 @lru_cache(maxsize=1)
-def _folds() -> dict[int, str]:
+def folds() -> dict[int, str]:
     """Unicode's simple case folding, as far as it keeps one code point one code point."""
     folds = {}
     for code in range(0x20000):  # no cased letters beyond the first two planes
@@ -31,7 +32,7 @@ def _folds() -> dict[int, str]:
 
 def fold(text: str) -> str:
     """The text with case folded, code point by code point, so that its length stays."""
-    return text.lower() if text.isascii() else text.translate(_folds())
+    return text.lower() if text.isascii() else text.translate(folds())
 
 
 @lru_cache(maxsize=1_000)
@@ -63,25 +64,44 @@ def compile_like(pattern: str, *, ignore_case: bool = False) -> Any:
     return compile_regex(_like_to_regex(pattern), ignore_case=ignore_case)
 
 
+def like_parts(pattern: str) -> list[str] | None:
+    """The texts between the ``%`` of a ``like`` pattern; None if it has a ``_``."""
+    parts = [""]
+    for wildcard, character in _like_characters(pattern):
+        if not wildcard:
+            parts[-1] += character
+        elif character == "%":
+            parts.append("")
+        else:
+            return None
+    return [parts[0], *filter(None, parts[1:-1]), parts[-1]] if len(parts) > 1 else parts
+
+
+def _like_characters(pattern: str) -> Iterator[tuple[bool, str]]:
+    """The characters of a ``like`` pattern, each with whether it is a wildcard."""
+    characters = iter(pattern)
+    for character in characters:
+        if character != "\\":
+            yield character in "%_", character
+            continue
+        character = next(characters, "")
+        if character not in ("%", "_", "\\"):
+            raise SubscriptionError(
+                f"a backslash in the like pattern {pattern[:100]!r} must stand before "
+                "%, _ or another backslash"
+            )
+        yield False, character
+
+
 def _like_to_regex(pattern: str) -> str:
     if len(pattern) > MAX_REGEX // 2 - 10:
         raise SubscriptionError(
             f"a like pattern of {len(pattern):,} characters: the limit is {MAX_REGEX // 2 - 10:,}"
         )
     parts = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == "%":
-            parts.append(".*")
-        elif character == "_":
-            parts.append(".")
+    for wildcard, character in _like_characters(pattern):
+        if wildcard:
+            parts.append(".*" if character == "%" else ".")
         else:
-            if character == "\\":
-                character = next(characters, "")
-                if character not in ("%", "_", "\\"):
-                    raise SubscriptionError(
-                        f"a backslash in the like pattern {pattern[:100]!r} must stand before "
-                        "%, _ or another backslash"
-                    )
             parts.append("\\" + character if character in _SPECIAL else character)
     return rf"(?s)\A{''.join(parts)}\z"
