@@ -23,10 +23,10 @@ demo: install  ## the main job on generated auctions
 	@$(BIN)/tamis demo
 
 check: install  ## the fast tests, under two minutes
-	@$(BIN)/python -m pytest -m "not slow" -n 2
+	@$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
 
 test: install  ## the whole suite, with coverage
-	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
 
 nojit: install  ## the kernels as plain Python, on small sizes
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/matching/test_sieve.py
@@ -42,6 +42,7 @@ bench: install  ## the benchmarks, with a table
 soak: install  ## the long seeded runs that the suite samples; SEED=n for another
 	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching
 	@$(BIN)/python -m tests.soak --seed $(SEED)
+	@TAMIS_SOAK=20 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/spark/test_crashes.py
 
 clean:  ## remove the environment and all caches
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage htmlcov dist

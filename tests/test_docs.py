@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import subprocess
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +21,77 @@ from tamis.model.limits import Limits
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SPARK = [ROOT / "README.md", ROOT / "docs" / "spark.md"]
+"""Pages with examples that need a session, which run in a process of their own."""
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_examples_run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def run_page(page: Path, *, spark: bool) -> str:
+    """Run the Python of a page, all of it or what needs no Spark; return what it printed.
+
+    A comment such as ``# ['id']`` behind a call is its result, and a block of text behind a block of
+    Python is what that prints.
+    """
     names: dict[str, Any] = {}
-    for block in blocks(page, "python"):
-        exec(compile(block, page.name, "exec"), names)
+    printed = []
+    pattern = r"```python\n(.*?)```(?:\s*```text\n(.*?)```)?"
+    for block, shown in re.findall(pattern, page.read_text(), re.DOTALL):
+        if not spark and "spark" in block:
+            continue
+        with redirect_stdout(io.StringIO()) as output:
+            exec(compile(block, page.name, "exec"), names)
+        printed.append(output.getvalue())
+        if shown:
+            assert _lines(output.getvalue()) == _lines(shown), f"{block} prints {output.getvalue()}"
         for call, result in re.findall(r"^(\w.*?)\s+# (\[.*\])$", block, re.MULTILINE):
             assert eval(call, names) == eval(result), call
-    shown = capsys.readouterr().out.strip()
+    return "".join(printed)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "spark.md"], ids=lambda page: page.name
+)
+def test_python_examples_run(page: Path) -> None:
+    shown = run_page(page, spark=False)
     if page.name == "README.md":
-        assert shown.splitlines() == [
+        assert shown.strip().splitlines() == [
             line[4:] for line in page.read_text().splitlines() if re.match(r" {4}[✗✓├└ ]", line)
         ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SPARK, ids=lambda page: page.name)
+def test_examples_on_spark_run(page: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    code = (
+        f"import pathlib, tests.test_docs as t; t.run_page(pathlib.Path({str(page)!r}), spark=True)"
+    )
+    source = Path(tamis.__file__).parents[1]
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_names_of_spark_are_documented() -> None:
+    source = (ROOT / "src" / "tamis" / "spark" / "__init__.py").read_text()
+    (names,) = re.findall(r"__all__ = (\[.*?\])", source, re.DOTALL)
+    page = (ROOT / "docs" / "api.md").read_text()
+    missing = [name for name in eval(names) if f"`{name}" not in page]
+    assert not missing, f"docs/api.md does not mention {missing}"
 
 
 def test_json_examples_fit_the_schema() -> None:
@@ -59,6 +117,17 @@ def test_every_limit_is_documented_with_its_default() -> None:
     for name in Limits.__dataclass_fields__:
         default = getattr(Limits(), name)
         assert re.search(rf"\| `{name}` \| {default:,} \|", page), name
+
+
+def test_limits_of_spark_are_documented() -> None:
+    pytest.importorskip("pyspark")
+    from tamis.spark.claims import _BATCHES, _NEWEST, _REPLAYED
+    from tamis.spark.sources import MAX_CHANGE_FILE
+
+    page = (ROOT / "docs" / "limits.md").read_text()
+    assert f"| {MAX_CHANGE_FILE:,} bytes |" in page
+    assert f"the last {_NEWEST}, and those of the last {_REPLAYED} micro-batches" in page
+    assert f"| the last {_BATCHES} |" in page
 
 
 def test_links_lead_somewhere() -> None:

@@ -1,4 +1,4 @@
-"""``tamis demo`` and its auctions."""
+"""``tamis demo --in-process`` and its auctions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_auctions_are_events_with_all_kinds_of_values() -> None:
 @pytest.fixture
 def output(run: Run, tmp_path: Path) -> str:
     arguments = ("--events", "60", "--subscriptions", "40", "--save", str(tmp_path / "saved"))
-    result = run("demo", *arguments)
+    result = run("demo", "--in-process", *arguments)
     assert result.exit_code == 0
     return result.stdout
 
@@ -107,13 +107,13 @@ def test_its_hints_run(output: str, run: Run, tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_made(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    result = run("demo", "--events", "1", "--save", str(tmp_path / "file"))
+    result = run("demo", "--in-process", "--events", "1", "--save", str(tmp_path / "file"))
     assert result.exit_code == 2
     assert result.stderr.startswith("tamis: cannot write")
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_tiny_demo(run: Run, count: int) -> None:
-    result = run("demo", "--events", str(count), "--subscriptions", str(count))
+    result = run("demo", "--in-process", "--events", str(count), "--subscriptions", str(count))
     assert result.exit_code == 0
     assert "What to try next" in result.stdout

@@ -19,6 +19,13 @@ from tests.cli.samples import MATCHES, Run, pairs
 MODULES = {"match": match, "explain": explain, "check": check, "demo": demo}
 EXAMPLES = [example for module in MODULES.values() for example in module.EXAMPLES]
 SLOW = pytest.mark.slow
+
+
+def on_spark(example: str) -> bool:
+    """Whether it starts Spark, which tests/cli/test_demo_stream.py does in a process of its own."""
+    return example.startswith("tamis demo") and "--in-process" not in example
+
+
 TAMIS = (sys.executable, "-m", "tamis.cli.main")
 PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 
@@ -59,7 +66,11 @@ def test_help_shows_the_examples(run: Run, name: str) -> None:
 
 @pytest.mark.parametrize(
     "example",
-    [pytest.param(each, marks=SLOW if each == "tamis demo" else ()) for each in EXAMPLES],
+    [
+        pytest.param(each, marks=SLOW if each == "tamis demo --in-process" else ())
+        for each in EXAMPLES
+        if not on_spark(each)
+    ],
 )
 def test_examples_run(folder: Path, run: Run, example: str) -> None:
     data = None

@@ -320,3 +320,32 @@ def test_stats() -> None:
     assert stats.bytes["texts"] >= sum(len(each.text) for each in engine)
     assert stats.nbytes == sum(stats.bytes.values())
     assert stats.cost > 0
+
+
+@pytest.mark.parametrize("negation", ["", "not "])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "x.a = 1",
+        "x.a < 1",
+        "x.a = 'v' ignoring case",
+        "x.a in (1, 'v')",
+        "x.a in ('v', 'w') ignoring case",
+        "x.a between 1 and 2",
+        "x.a is a 'toy'",
+        "x.a contains 1",
+        "x.a contains 'v' ignoring case",
+        "x.a starts with 'v'",
+        "x.a starts with 'v' ignoring case",
+        "x.a like '%v%'",
+        "x.a matches 'v'",
+        "x.a in cidr '10.0.0.0/8'",
+        "x.a is present",
+        "x.a < y",
+        "x.a + 1 > y",
+    ],
+)
+def test_attributes_are_all_that_a_subscription_asks_for(test: str, negation: str) -> None:
+    engine = Engine(taxonomy={"doll": ["toy"]})
+    engine.subscribe(f"y = 1 and {negation}{test}", id="s")
+    assert engine.attributes() == frozenset({"x", "y"})

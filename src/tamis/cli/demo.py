@@ -1,203 +1,138 @@
-"""``tamis demo``: generated auctions against generated subscriptions, in this process."""
+"""``tamis demo``: a stream of auctions on Spark, or a smaller one in this process."""
 
 from __future__ import annotations
 
-import json
-import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli import auctions
-from tamis.cli.console import UsageError, console, progress_bar
-from tamis.engine.engine import Engine
-from tamis.engine.explanation import Explanation
-from tamis.engine.scan import bound_paths
-from tamis.model.event import Event
+from tamis.cli.console import UsageError, console
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from tamis.cli.demo_stream import Plan
 
 EXAMPLES = (
     "tamis demo",
-    "tamis demo --events 200 --subscriptions 35 --seed 7",
-    "tamis demo --events 100 --save auctions",
+    "tamis demo --events 5000000 --seconds 180 --output demo",
+    "tamis demo --in-process",
+    "tamis demo --in-process --events 200 --subscriptions 35 --seed 7",
+    "tamis demo --in-process --events 100 --save auctions",
 )
 
-_BUSIEST = 10
-_EVENTS = 3_000
-_SEARCHED = 200
-"""Events among which the explained ones are sought."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What came of matching: the events, how often each subscription matched, and how long."""
-
-    engine: Engine
-    events: Sequence[Event]
-    matched: Sequence[frozenset[str]]
-    seconds: float
-
-    @property
-    def counts(self) -> Counter[str]:
-        """The matches of each subscription."""
-        return Counter(id for ids in self.matched for id in ids)
+_ON_SPARK = (2_000_000, 100_000)
+_IN_PROCESS = (3_000, 300)
+"""Events and subscriptions."""
+_STOPPED = 130
 
 
 def demo(
-    events: Annotated[int, typer.Option("--events", min=1, help="Auctions to match.")] = _EVENTS,
+    events: Annotated[
+        int | None,
+        typer.Option(
+            "--events", min=1, help="Auctions to match (2,000,000; 3,000 in this process)."
+        ),
+    ] = None,
     subscriptions: Annotated[
-        int, typer.Option("--subscriptions", min=1, help="Subscriptions to match them against.")
-    ] = 300,
+        int | None,
+        typer.Option(
+            "--subscriptions",
+            min=1,
+            help="Subscriptions to match them against (100,000; 300 in this process).",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same data.")] = 0,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            "--seconds", min=1, help="The stream ends so long after the start at the latest."
+        ),
+    ] = 75,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", help="Folder for everything that the stream writes."),
+    ] = None,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Without Spark: fewer events, one by one.")
+    ] = False,
     save: Annotated[
         Path | None,
-        typer.Option("--save", help="Folder for the data, to go on with the other commands."),
+        typer.Option(
+            "--save", help="Folder for the data, with --in-process, for the other commands."
+        ),
     ] = None,
 ) -> None:
-    """Match generated auctions against generated subscriptions, and explain two results.
+    """Match a stream of generated auctions on Spark, while the subscriptions change.
 
-    Between them the subscriptions use every test on attributes: comparisons, ranges, sets, text,
-    regular expressions, networks, timestamps, arithmetic, lists and a taxonomy.
+    Shows the throughput of each micro-batch, the busiest subscriptions, what a change of a
+    subscription did, and why one auction matches and another does not.
+
+    With [bold]--in-process[/bold] it needs no Spark, and the subscriptions use every test on
+    attributes between them: regular expressions, networks, arithmetic and the like.
     """
-    engine = Engine(taxonomy=auctions.TAXONOMY)
-    engine.subscribe_many(auctions.subscriptions(subscriptions, seed))
-    generated = list(auctions.events(events, seed))
-    if save is not None:
-        _save(save, generated, engine)
-    run = _match(engine, [Event(event) for event in generated])
-    out = console()
-    out.print(f"[bold]{events:,} auctions, {subscriptions:,} subscriptions[/bold]\n")
-    out.print(_table(run))
-    _show_throughput(out, run)
-    _show_explained(out, "A match", run, _matching(run))
-    _show_explained(out, "No match", run, _near_miss(run))
-    _show_hints(out, save)
+    if in_process:
+        if output is not None:
+            raise UsageError("--output is for the demo on Spark; with --in-process it is --save")
+        from tamis.cli.demo_in_process import run_in_process
 
-
-def _match(engine: Engine, events: Sequence[Event]) -> Run:
-    started = time.perf_counter()
-    matched = []
-    with progress_bar(visible=sys.stderr.isatty()) as progress:
-        for event in progress.track(events, description="matching"):
-            matched.append(frozenset(engine.match(event)))
-    return Run(engine, events, matched, time.perf_counter() - started)
-
-
-def _table(run: Run) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title="The busiest subscriptions", title_justify="left")
-    table.add_column("id", no_wrap=True)
-    table.add_column("text")
-    table.add_column("matches", justify="right")
-    for id, count in run.counts.most_common(_BUSIEST):
-        table.add_row(id, Text(run.engine[id].text), f"{count:,}")
-    return table
-
-
-def _show_throughput(out: Console, run: Run) -> None:
-    tried = len(run.events) * len(run.engine)
-    out.print(
-        f"{run.counts.total():,} matches in {run.seconds:.1f} s: "
-        f"[bold]{len(run.events) / run.seconds:,.0f}[/bold] events/s, "
-        f"[bold]{tried / run.seconds:,.0f}[/bold] evaluations/s\n"
-    )
-
-
-def _interesting(run: Run) -> Iterator[tuple[Event, str, bool]]:
-    """Events with several bids, and subscriptions of several clauses, some of them on the bids."""
-    ids = [each.id for each in run.engine if each.text.count("bids.") > 1]
-    for event, matched in zip(run.events[:_SEARCHED], run.matched, strict=False):
-        if len(list(event.values(("bids", "amount")))) > 1:
-            yield from ((event, id, id in matched) for id in ids)
-
-
-def _matching(run: Run) -> tuple[Event, Explanation] | None:
-    """The match with the most clauses."""
-    found = [
-        (event, run.engine.explain(id, event))
-        for event, id, matches in _interesting(run)
-        if matches
-    ]
-    return max(found, key=lambda pair: _clauses(pair[1]), default=None)
-
-
-def _near_miss(run: Run) -> tuple[Event, Explanation] | None:
-    """A subscription each clause of which is true, if not of one and the same bid."""
-    fallback = None
-    for event, id, matches in _interesting(run):
-        if not matches:
-            explanation = run.engine.explain(id, event)
-            if explanation.note:
-                return event, explanation
-            fallback = fallback or (event, explanation)
-    return fallback
-
-
-def _clauses(explanation: Explanation) -> int:
-    return 1 + sum(_clauses(part) for part in explanation.parts)
-
-
-def _show_explained(
-    out: Console, title: str, run: Run, explained: tuple[Event, Explanation] | None
-) -> None:
-    """Show an explanation, and the attributes of the auction that it speaks of."""
-    if explained is None:
+        given = (events or _IN_PROCESS[0], subscriptions or _IN_PROCESS[1])
+        run_in_process(*given, seed, save)
         return
-    from rich.text import Text
+    if save is not None:
+        raise UsageError("--save is for --in-process; on Spark it is --output")
+    from tamis.cli.demo_session import require_spark, terminable
+    from tamis.cli.demo_stream import Plan, make_folders
 
-    event, explanation = explained
-    out.print(f"[bold]{title}[/bold] of [bold]{explanation.id}[/bold] with this auction:")
-    keys = {"auction", "title"}
-    keys |= {path[0] for path in bound_paths(run.engine[str(explanation.id)].expression)}
-    relevant = {key: value for key, value in event.attributes.items() if key in keys}
-    out.print(Text(json.dumps(relevant, ensure_ascii=False, default=str), style="dim"))
-    out.print(explanation)
-    out.print()
-
-
-def _show_hints(out: Console, saved: Path | None) -> None:
-    from rich.text import Text
-
-    out.print("[bold]What to try next[/bold]")
-    hints = [EXPLAIN_HINT]
-    if saved is None:
-        hints.append("tamis demo --save auctions")
-    folder = saved or Path("auctions")
-    files = f"-s {folder}/subscriptions.ndjson -t {folder}/taxonomy.json"
-    hints.append(f"tamis match {folder}/events.parquet {files} --limit 5")
-    hints.append(f"tamis explain {folder}/events.parquet {files} --id dealer-1")
-    for hint in hints:
-        out.print(Text(f"  {hint}", style="cyan"), soft_wrap=True)
+    require_spark()
+    with terminable():
+        folder = _temporary() if output is None else output
+        given = (events or _ON_SPARK[0], subscriptions or _ON_SPARK[1])
+        plan = Plan(*given, time.monotonic() + seconds, seed, folder.absolute())
+        make_folders(plan)
+        _on_spark(plan)
 
 
-EXPLAIN_HINT = (
-    """tamis explain '{"bids": [{"by": "ada", "amount": 9}, {"by": "ben", "amount": 4}]}' """
-    """--subscription "bids.by = 'ben' and bids.amount > 5" """.strip()
-)
+def _temporary() -> Path:
+    import tempfile
+
+    return Path(tempfile.mkdtemp(prefix="tamis-demo-"))
 
 
-def _save(folder: Path, events: Sequence[dict[str, Any]], engine: Engine) -> None:
-    """Write the data in the forms that the other commands read."""
-    import pyarrow as pa
-    from pyarrow import parquet
+def _on_spark(plan: Plan) -> None:
+    from tamis.cli import demo_data, demo_report, demo_session, demo_stream
+    from tamis.spark import Snapshots
 
-    rows = [{"id": each.id, "subscription": each.text} for each in engine]
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    batch = pa.RecordBatch.from_struct_array(pa.array(events))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "subscriptions.ndjson").write_text(lines, "utf-8")
-        (folder / "taxonomy.json").write_text(json.dumps(auctions.TAXONOMY, indent=1), "utf-8")
-        parquet.write_table(pa.Table.from_batches([batch]), folder / "events.parquet")
-    except OSError as error:
-        raise UsageError(f"cannot write {folder}: {(error.strerror or '').lower()}") from error
+    err = console(stderr=True)
+    with demo_session.messages(err) as said, ExitStack() as stack:
+        with _step(err, f"{plan.subscriptions:,} subscriptions, generated and compiled"):
+            subscriptions = demo_data.Subscriptions(plan.subscriptions, plan.seed)
+            index = demo_stream.compiled(subscriptions.first)
+        with _step(err, "Spark, started"):
+            spark = stack.enter_context(demo_session.session(plan.log))
+        with _step(err, "its Python workers, started"):
+            demo_stream.warm_up(plan, spark, index)
+        said.clear()
+        changing = Snapshots.from_changes(plan.snapshots, plan.changes, initial=index, every=0.5)
+        with changing, demo_stream.Changes(subscriptions, plan.changes, err):
+            summary = demo_stream.run(plan, spark, changing, err)
+        if summary.stopped:
+            err.print(f"what it wrote is in {plan.matches}", soft_wrap=True, markup=False)
+            raise typer.Exit(_STOPPED)
+        report = demo_report.Report(plan, spark, changing.index, summary, said)
+        with _step(err, "the matches, read back and counted"):
+            counts = report.counts()
+        demo_report.show(console(), report, counts)
+
+
+@contextmanager
+def _step(out: Console, what: str) -> Iterator[None]:
+    """Say what is done, and how long it took."""
+    started = time.monotonic()
+    with out.status(what):
+        yield
+    out.print(f"{what}: {time.monotonic() - started:.1f} s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -105,23 +105,24 @@ def watch(
 
 def _batches(query: StreamingQuery, after: int, snapshots: Snapshots | None) -> Iterator[Batch]:
     for progress in list(query.recentProgress):
-        found = _field(progress, "batchId")
-        if found > after and _field(progress, "numInputRows"):
+        found, events = progress["batchId"], _events(progress)
+        if found > after and events:
             seen = None if snapshots is None else snapshots.seen_by(str(query.id), found)
-            seconds = _field(progress, "durationMs").get("triggerExecution", 0) / 1000
-            matches = sum(_observed(progress))
-            yield Batch(found, _field(progress, "numInputRows"), matches, seconds, seen)
+            seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
+            yield Batch(found, events, sum(_observed(progress)), seconds, seen)
 
 
-def _observed(progress: Any) -> Iterator[int]:
-    for name, row in (_field(progress, "observedMetrics") or {}).items():
+def _events(progress: Mapping[str, Any]) -> int:
+    """The events of a micro-batch, which Spark Connect tells by source only."""
+    return sum(source["numInputRows"] for source in progress["sources"])
+
+
+def _observed(progress: Mapping[str, Any]) -> Iterator[int]:
+    """The matches, which Spark Connect gives as JSON has them: values apart from the schema."""
+    for name, row in (progress["observedMetrics"] or {}).items():
         if name.startswith(METRIC):
-            yield row["matches"] if isinstance(row, dict) else row.matches
-
-
-def _field(progress: Any, name: str) -> Any:
-    """A field of a progress report, which is a mapping or an object by version and session."""
-    return progress[name] if isinstance(progress, dict) else getattr(progress, name)
+            fields = row.asDict()
+            yield fields["matches"] if "matches" in fields else fields["values"][0]
 
 
 def _stop(query: StreamingQuery) -> None:
@@ -137,7 +138,7 @@ def _stop(query: StreamingQuery) -> None:
 
 def _last_batch(query: StreamingQuery) -> int:
     last = query.lastProgress
-    return -1 if last is None else int(_field(last, "batchId"))
+    return -1 if last is None else int(last["batchId"])
 
 
 @contextmanager

@@ -1,0 +1,33 @@
+"""Matching through Spark Connect."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.spark.processes import PYTHON, running
+
+DRIVER = (*PYTHON, str(Path(__file__).with_name("connect_driver.py")))
+
+
+PORT = 15002
+"""Where a local server listens; another one on this machine would be in the way."""
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as found:
+        return found.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.mark.timeout(400)
+def test_everything_works_through_connect(tmp_path: Path) -> None:
+    deadline = time.monotonic() + 150
+    while not is_free(PORT) and time.monotonic() < deadline:
+        time.sleep(1)
+    with running(*DRIVER, str(tmp_path)) as driver:
+        assert driver.wait() == 0, driver.output
+        parts = [line.strip() for line in driver.lines]
+    assert parts == ["frame", "index", "errors", "stream", "register"]

@@ -1,0 +1,82 @@
+"""The examples run by themselves, and print what they promise."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tamis
+
+pytest.importorskip("pyspark")
+pytestmark = pytest.mark.slow
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def shown(name: str, folder: Path) -> str:
+    """What an example prints."""
+    source = str(Path(tamis.__file__).parents[1])
+    result = subprocess.run(
+        [sys.executable, EXAMPLES / name],
+        env={**os.environ, "PYTHONPATH": source, "TMPDIR": str(folder)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def rows(table: str) -> list[list[str]]:
+    """The rows of a table that Spark printed, without the first."""
+    lines = re.findall(r"^\|(.*)\|$", table, re.MULTILINE)
+    return [[cell.strip() for cell in line.split("|")] for line in lines[1:]]
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"auctions.py", "security_alerts.py"}
+
+
+def test_auctions(tmp_path: Path) -> None:
+    batch, stream = shown("auctions.py", tmp_path).split("snapshot 2 has 4 subscriptions")
+    monday = [
+        ["1", "antiques", "1", "Oak rocking chair"],
+        ["1", "ben-bids", "1", "Oak rocking chair"],
+        ["2", "toys", "1", "Tin train set"],
+        ["3", "antiques", "1", "Brass radio"],
+        ["4", "scrap", "1", "Laptop, broken"],
+    ]
+    assert [row[:4] for row in rows(batch)] == monday
+    assert {row[4].split("@")[0] for row in rows(batch)} == {"ada", "ben", "eve"}
+    assert "typo: line 1, column 7" in stream
+    assert "did you mean 'between'?" in stream
+    assert rows(stream) == [
+        *monday,
+        ["6", "ben-bids", "1", "Train set, boxed"],
+        ["6", "toys", "2", "Train set, boxed"],
+        ["7", "laptops", "1", "Laptop"],
+    ]
+
+
+def test_security_alerts(tmp_path: Path) -> None:
+    output = shown("security_alerts.py", tmp_path)
+    assert output.startswith("Index(6 subscriptions, 3 rejected)")
+    for rule in (7, 8, 9):
+        assert f"rule {rule} cannot be taken: line 1, column" in output
+    assert [(event, rule, severity) for event, rule, _, severity in rows(output)] == [
+        ("event-0", "1", "high"),
+        ("event-0", "3", "medium"),
+        ("event-0", "6", "low"),
+        ("event-2", "2", "high"),
+        ("event-5", "4", "high"),
+        ("event-7", "5", "medium"),
+    ]
+    assert "The same from columns: True" in output
+    assert "each is true of some value, but not of the same" in output
