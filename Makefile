@@ -23,10 +23,10 @@ demo: install  ## the main job on generated auctions
 	@$(BIN)/tamis demo
 
 check: install  ## the fast tests, under two minutes
-	@$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -m "not slow" -n 2
 
 test: install  ## the whole suite, with coverage
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 nojit: install  ## the kernels as plain Python, on small sizes
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/matching/test_sieve.py

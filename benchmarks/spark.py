@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,13 @@ Path_ = Callable[[DataFrame], DataFrame]
 class Bench:
     """One session, with the workloads and indices that figures share."""
 
-    def __init__(self, quick: bool, folder: Path) -> None:
+    def __init__(self, quick: bool, folder: Path, sizes: Sequence[int] = SIZES) -> None:
         warnings.simplefilter("ignore", FutureWarning)
         self.run = begin_run(quick, None)
         self.folder = folder
         self.events = 2_000_000 if quick else 20_000_000
         self.largest = SIZES[-2] if quick else SIZES[-1]
+        self.sizes = [size for size in sizes if size <= self.largest]
         builder = tamis.spark.session_builder(f"local[{CORES}]")
         for key, value in {
             "spark.driver.memory": "6g",
@@ -204,9 +205,7 @@ class Bench:
 
     def joins(self) -> None:
         """W2 against joins and a loop, for as many subscriptions as they can bear."""
-        for size in SIZES:
-            if size > self.largest:
-                continue
+        for size in self.sizes:
             others: dict[str, tuple[Callable[..., DataFrame], float | None]] = {
                 "nested-loop join": (peers.nested_loop, 1_000 if size == 100_000 else None),
                 "expert's equi-join": (peers.equi_join, {100_000: 0.4, 1_000_000: 3.0}.get(size)),
@@ -223,7 +222,7 @@ class Bench:
 
     def w1(self) -> None:
         """W1, where no equality serves all rules, against the nested-loop join."""
-        for size in SIZES[1:3]:
+        for size in {10_000, 100_000}.intersection(self.sizes):
             others = {"nested-loop join": (peers.nested_loop, 100.0 if size == 100_000 else None)}
             self._compare("w1", size, others)
 
@@ -272,10 +271,10 @@ def first_match(index: str) -> None:
     print(tamis.spark.match(events, index).first(), flush=True)
 
 
-def measure(quick: bool, only: list[str] | None) -> Run:
+def measure(quick: bool, only: list[str] | None, sizes: Sequence[int] = SIZES) -> Run:
     """Measure all figures, or some of them."""
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(quick, Path(folder))
+        bench = Bench(quick, Path(folder), sizes)
         for name, figure in FIGURES.items():
             if not only or name in only:
                 complain(f"{name} …")
@@ -292,6 +291,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--quick", action="store_true", help="at most 100k subscriptions, 2M events"
     )
     parser.add_argument("--only", action="append", choices=FIGURES, help="one figure (repeatable)")
+    parser.add_argument("--size", action="append", type=int, choices=SIZES, help="subscriptions")
     parser.add_argument("--output", type=Path, help="JSON; by default into benchmarks/results")
     parser.add_argument("--markdown", action="store_true", help="a table to paste")
     parser.add_argument("--first", metavar="INDEX", help=argparse.SUPPRESS)
@@ -299,7 +299,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.first:
         first_match(options.first)
         return
-    run = measure(options.quick, options.only)
+    run = measure(options.quick, options.only, options.size or SIZES)
     path = options.output or run.default_path("spark")
     run.save(path)
     complain(f"results in {path}")

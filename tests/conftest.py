@@ -5,6 +5,7 @@ examples each time, looks for seconds.
 """
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,11 +20,29 @@ SLOW = {
 }
 """Modules that ``make check`` leaves out beside the tests that are marked one by one."""
 
+SPARK = ("tests/spark/", "test_demo_stream.py", "test_examples.py", "test_examples_on_spark_run")
+"""What starts a Spark, by parts of the tests' names."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name in SLOW:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
+    """Give all tests that start a Spark to one process, lest two of them share the machine.
+
+    With pytest 9.2 the groups of xdist 3.8 do not do that.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneSpark(LoadScopeScheduling):  # type: ignore[misc]  # it is not typed
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if any(part in nodeid for part in SPARK) else nodeid
+
+    return OneSpark(config, log)
 
 
 settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)

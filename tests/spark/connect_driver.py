@@ -13,10 +13,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 import tamis
-from tamis.spark import Index, Snapshots, match, register, session_builder, watch
+from tamis.spark import Index, Snapshots, match, register, watch
 from tests.spark.oracle import oracle, pairs
 
 SUBSCRIPTIONS = {1: "category = 'Toy' and price < 5", 2: "price >= 100 or tags = 'new'", 3: "true"}
@@ -28,7 +29,7 @@ EVENTS: list[dict[str, Any]] = [
 
 
 def main(folder: Path) -> None:
-    builder = session_builder().remote("local[2]")
+    builder = SparkSession.builder.remote("local[2]")  # a plain one, without our settings
     builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", 2)
     session = builder.getOrCreate()
     assert type(session).__module__.startswith("pyspark.sql.connect")

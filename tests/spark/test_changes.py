@@ -125,12 +125,13 @@ def test_ids_that_are_numbers(spark: SparkSession, changes: Path, tmp_path: Path
     "name, content, message",
     [
         ("2.ndjson", b'{"id": "b"', r"cannot read .*2\.ndjson: .*; put it right, or take it away"),
-        ("2.ndjson", b'{"id": "b", "subscription": 5}', r"cannot read .*2\.ndjson"),
+        ("2.ndjson", b'{"id": "b", "subscription": 5}', "'subscription' of the changes is text"),
+        ("2.ndjson", b'{"id": "b", "subscripton": "x = 2"}', "line 1 is no object with the keys"),
         ("2.parquet", b"PAR1", r"cannot read .*2\.parquet"),
-        ("2.ndjson", b'{"key": "b", "subscription": "x = 2"}', "no column 'id'"),
+        ("2.ndjson", b'{"key": "b", "subscription": "x = 2"}', "line 1 is no object"),
         ("2.ndjson", b'{"id": "b", "subscription": "x", "version": "v"}', "column 'version' of"),
     ],
-    ids=["cut", "number", "parquet", "column", "version"],
+    ids=["cut", "number", "misspelt", "parquet", "column", "version"],
 )
 def test_a_file_that_cannot_be_read(
     changes: Path, tmp_path: Path, name: str, content: bytes, message: str

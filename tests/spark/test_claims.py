@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -137,6 +138,16 @@ def test_what_is_claimed_is_kept(folder: Folder) -> None:
     assert folder.numbers() == [2, 3, 4, 8, 9, 10]
     assert len(files(folder)) == 12
     assert folder.claim("slow", 1) == 1  # the number is known still, the file is not
+
+
+def test_what_a_killed_process_has_left_is_deleted(folder: Folder) -> None:
+    folder.publish(1, saver("one"))
+    for name in ("fresh.new", "fresh.new.tmp", "old.new", "old.new.tmp"):
+        (folder.path / name).touch()
+        if name.startswith("old"):
+            os.utime(folder.path / name, (time.time() - 7_200,) * 2)
+    folder.prune()
+    assert files(folder) == ["000001.index", "fresh.new", "fresh.new.tmp"]
 
 
 def test_files_stay_few(folder: Folder) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.spark.processes import PYTHON, running
+from tamis.spark.java import ensure_java
+from tests.spark.processes import PYTHON, environment, running
 
 DRIVER = (*PYTHON, str(Path(__file__).with_name("connect_driver.py")))
 
@@ -27,7 +29,8 @@ def test_everything_works_through_connect(tmp_path: Path) -> None:
     deadline = time.monotonic() + 150
     while not is_free(PORT) and time.monotonic() < deadline:
         time.sleep(1)
-    with running(*DRIVER, str(tmp_path)) as driver:
+    env = environment(JAVA_HOME=ensure_java(), PYSPARK_PYTHON=sys.executable)
+    with running(*DRIVER, str(tmp_path), env=env) as driver:
         assert driver.wait() == 0, driver.output
         parts = [line.strip() for line in driver.lines]
     assert parts == ["frame", "index", "errors", "stream", "register"]

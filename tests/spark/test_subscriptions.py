@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,15 @@ def test_a_changed_engine_is_sent_anew(spark: SparkSession, events: DataFrame) -
     engine.subscribe("price = 3", id="three")
     assert pairs(tamis.spark.match(events, engine)) == {(1, "three")}
     assert pairs(before) == {(id, "all") for id in (1, 2, 3)}
+
+
+def test_several_threads_at_once(spark: SparkSession, events: DataFrame) -> None:
+    def found(number: int) -> set[tuple[Any, Any]]:
+        return pairs(tamis.spark.match(events, engine_of({f"s{number % 3}": "price = 3"})))
+
+    with ThreadPoolExecutor(6) as threads:
+        results = list(threads.map(found, range(12)))
+    assert results == [{(1, f"s{number % 3}")} for number in range(12)]
 
 
 def test_a_taxonomy_reaches_the_executors(spark: SparkSession) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ _REPLAYED = 2
 """Batches of a query whose indices are kept: Spark replays the last one only."""
 _BATCHES = 100
 """Batches of a query whose numbers are kept."""
+_ABANDONED = 3_600
+"""Seconds after which a file that is still being written belongs to a process that was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,10 @@ class Folder:
             if number not in kept:
                 self.index(number).unlink()
                 self.rejected(number).unlink(missing_ok=True)
+        for path in (*self.path.glob("*.new"), *self.path.glob("*.tmp")):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()
 
 
 class SnapshotSource(NamedTuple):
