@@ -41,7 +41,7 @@ TAXONOMY: dict[str, list[str]] = {
 }
 """Each term with its parents; a rocking chair is a chair and an antique."""
 
-_SOLD = {
+SOLD = {
     "rocking chair": 180,
     "chair": 60,
     "sofa": 320,
@@ -59,9 +59,10 @@ _SOLD = {
     "coin": 40,
     "stamp": 12,
 }
-_ADJECTIVES = ("Vintage", "New", "Rare", "Restored", "Broken", "Handmade", "Mint", "Signed")
-_MATERIALS = ("oak", "walnut", "leather", "tin", "brass", "wool", "porcelain", "plastic")
-_MAKERS = ("Thonet", "Märklin", "Leica", "Braun", "Steiff", "Zenit", "Ercol", "IKEA")
+"""What is sold, all of it terms of the taxonomy, and for about how much."""
+ADJECTIVES = ("Vintage", "New", "Rare", "Restored", "Broken", "Handmade", "Mint", "Signed")
+MATERIALS = ("oak", "walnut", "leather", "tin", "brass", "wool", "porcelain", "plastic")
+MAKERS = ("Thonet", "Märklin", "Leica", "Braun", "Steiff", "Zenit", "Ercol", "IKEA")
 _SELLERS = ("anna", "attic-finds", "Bob's Barn", "estate_42", "kiosk", "museum-shop", "Zoë")
 _BIDDERS = ("ada", "ben", "chiara", "dmitri", "emeka", "fatima", "goro", "hanna", "ivan", "june")
 _NETWORKS = (
@@ -85,8 +86,8 @@ def events(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def _auction(chance: random.Random, number: int) -> dict[str, Any]:
-    category = chance.choice(list(_SOLD))
-    price = round(_SOLD[category] * chance.lognormvariate(0, 0.5), 2)
+    category = chance.choice(list(SOLD))
+    price = round(SOLD[category] * chance.lognormvariate(0, 0.5), 2)
     starts = _OPENING + timedelta(minutes=chance.randrange(30 * 24 * 60))
     ends = starts + timedelta(days=chance.choice((1, 3, 7, 10)))
     bids = _bids(chance, price, starts, ends)
@@ -145,9 +146,9 @@ def _bids(
 
 
 def _title(chance: random.Random, category: str) -> str:
-    words = [chance.choice(_ADJECTIVES), chance.choice(_MATERIALS), category]
+    words = [chance.choice(ADJECTIVES), chance.choice(MATERIALS), category]
     if chance.random() < 0.4:
-        words.append(f"by {chance.choice(_MAKERS)}")
+        words.append(f"by {chance.choice(MAKERS)}")
     if chance.random() < 0.3:
         words.append(f"({chance.randrange(1890, 2020)})")
     title = " ".join(words)

@@ -11,33 +11,13 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.cli.auctions import ADJECTIVES, MAKERS, MATERIALS, SOLD
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-_PRICES: dict[str, int] = {
-    "rocking chair": 180,
-    "chair": 60,
-    "sofa": 320,
-    "table": 150,
-    "desk": 220,
-    "doll": 25,
-    "train set": 90,
-    "board game": 20,
-    "camera": 240,
-    "film camera": 130,
-    "radio": 70,
-    "laptop": 450,
-    "jacket": 55,
-    "boots": 65,
-    "coin": 40,
-    "stamp": 12,
-}
-"""What is sold, all of it terms of the taxonomy, and for about how much."""
 _KINDS = ("furniture", "toy", "electronics", "collectible", "antique", "seat", "clothing")
-_ADJECTIVES = ("Vintage", "New", "Rare", "Restored", "Broken", "Handmade", "Mint", "Signed")
-_MATERIALS = ("oak", "walnut", "leather", "tin", "brass", "wool", "porcelain", "plastic")
-_MAKERS = ("Thonet", "Märklin", "Leica", "Braun", "Steiff", "Zenit", "Ercol", "IKEA")
 _CONDITIONS = ("new", "like new", "used", "for parts")
 _CITIES = (
     "Accra Athens Austin Bergen Berlin Bogotá Boston Cairo Dakar Delhi Dublin Geneva Hanoi Kyoto "
@@ -56,16 +36,16 @@ def auctions(numbers: DataFrame, seed: int = 0) -> DataFrame:
     """The auctions of some numbers, which are in a column ``n``."""
     dice = _Dice(seed)
     kinds = numbers.selectExpr(
-        "n", f"{dice.choice(1, _PRICES)} AS category", f"{dice.choice(1, _PRICES.values())} AS base"
+        "n", f"{dice.choice(1, SOLD)} AS category", f"{dice.choice(1, SOLD.values())} AS base"
     )
     spread = f"{dice.roll(2, 1000)} * {dice.roll(3, 1000)} / 500000D"
     priced = kinds.selectExpr("n", "category", f"round(base * (0.3D + {spread}), 2) AS price")
-    words = (dice.choice(4, _ADJECTIVES), dice.choice(5, _MATERIALS), "category", "'by'")
+    words = (dice.choice(4, ADJECTIVES), dice.choice(5, MATERIALS), "category", "'by'")
     rating = f"2.5D + {dice.roll(10, 26)} / 10D"
     bids = ", ".join(_bid(dice, number) for number in range(3))
     columns = {
         "auction": "n",
-        "title": f"concat_ws(' ', {', '.join(words)}, {dice.choice(6, _MAKERS)})",
+        "title": f"concat_ws(' ', {', '.join(words)}, {dice.choice(6, MAKERS)})",
         "category": "category",
         "condition": dice.choice(7, _CONDITIONS),
         "price": "price",
@@ -102,17 +82,17 @@ def _bid(dice: _Dice, number: int) -> str:
 # Subscriptions.
 
 _DRAWS: dict[str, Callable[[random.Random], Any]] = {
-    "adjective": lambda chance: chance.choice(_ADJECTIVES),
+    "adjective": lambda chance: chance.choice(ADJECTIVES),
     "amount": lambda chance: chance.randrange(200, 1_000),
     "bidder": lambda chance: f"bidder-{chance.randrange(_BIDDERS)}",
-    "category": lambda chance: chance.choice(tuple(_PRICES)),
+    "category": lambda chance: chance.choice(tuple(SOLD)),
     "city": lambda chance: chance.choice(_CITIES),
     "condition": lambda chance: chance.choice(_CONDITIONS),
     "hour": lambda chance: f"2026-03-01T{chance.randrange(1, 24):02}:00:00Z",
     "kind": lambda chance: chance.choice(_KINDS),
     "low": lambda chance: chance.randrange(4, 20),
-    "maker": lambda chance: chance.choice(_MAKERS),
-    "material": lambda chance: chance.choice(_MATERIALS),
+    "maker": lambda chance: chance.choice(MAKERS),
+    "material": lambda chance: chance.choice(MATERIALS),
     "seller": lambda chance: f"seller-{chance.randrange(_SELLERS)}",
     "top": lambda chance: chance.randrange(25, 90),
 }
