@@ -12,6 +12,7 @@ Arrow's own, and then go to a line of strings.
 from __future__ import annotations
 
 import ipaddress
+from abc import abstractmethod
 from functools import cache
 from typing import Any
 
@@ -39,14 +40,14 @@ class FormLine(StringLine):
         return cls(line.constants, line.gaps_alike)
 
     @staticmethod
+    @abstractmethod
     def form(text: str) -> str | None:
         """The form of a string, if it has one."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def forms(array: Any) -> Any:
         """The forms of an array of large strings."""
-        raise NotImplementedError
 
     def rank(self, value: str) -> int:
         """The rank of a string's form."""
