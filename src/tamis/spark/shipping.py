@@ -12,6 +12,7 @@ place. Spark keeps such files until the session ends.
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import shutil
@@ -96,9 +97,6 @@ def _place(source: Path, target: Path) -> None:
 @cache
 def _folder() -> Path:
     """A folder of this process; executors that start late fetch from it, so it stays to the end."""
-    folder = tempfile.TemporaryDirectory(prefix="tamis-")
-    _KEPT.append(folder)
-    return Path(folder.name)
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+    folder = Path(tempfile.mkdtemp(prefix="tamis-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
