@@ -31,6 +31,7 @@ from tamis.spark.columns import (
     arrow_schema,
     check_distinct,
     check_present,
+    is_text,
     quoted,
 )
 from tamis.spark.index import as_keys, rejected_rows
@@ -99,7 +100,7 @@ def _column_fields(schema: pa.Schema) -> pa.Schema:
     those asked for. Strings are large ones, so that one array holds them all."""
     for name, holds, what in (
         (ID, _is_id, "a string or an integer"),
-        (SUBSCRIPTION, _is_text, "text"),
+        (SUBSCRIPTION, is_text, "text"),
     ):
         if not holds(schema.field(name).type):
             kind = schema.field(name).type
@@ -112,15 +113,11 @@ def _column_fields(schema: pa.Schema) -> pa.Schema:
 
 
 def _large(kind: Any) -> Any:
-    return pa.large_string() if _is_text(kind) else kind
-
-
-def _is_text(kind: Any) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return pa.large_string() if is_text(kind) else kind
 
 
 def _is_id(kind: Any) -> bool:
-    return _is_text(kind) or pa.types.is_integer(kind)
+    return is_text(kind) or pa.types.is_integer(kind)
 
 
 # In executors.

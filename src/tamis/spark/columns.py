@@ -33,6 +33,11 @@ def check_distinct(names: Sequence[str], table: str) -> None:
             raise TamisError(f"{table} has two columns {name!r}; rename or drop one")
 
 
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of strings."""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
 def quoted(name: str) -> str:
     """A column's name as Spark reads it literally."""
     return "`" + name.replace("`", "``") + "`"

@@ -24,7 +24,14 @@ from tamis.errors import NeverMatchesWarning, StorageError, SubscriptionError, T
 from tamis.matching.string_table import StringTable
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.taxonomy import Taxonomy
-from tamis.spark.columns import ID, SUBSCRIPTION, SUBSCRIPTION_ID, VERSION, check_present
+from tamis.spark.columns import (
+    ID,
+    SUBSCRIPTION,
+    SUBSCRIPTION_ID,
+    VERSION,
+    check_present,
+    is_text,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -110,7 +117,7 @@ class Index:
         """
         check_present(rows.column_names, [ID, SUBSCRIPTION], "a table of changes")
         kind = rows.schema.field(SUBSCRIPTION).type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.null()):
+        if not is_text(kind) and kind != pa.null():
             raise SubscriptionError(f"column {SUBSCRIPTION!r} of the changes is text, not {kind}")
         ids = self._own_ids(rows[ID])
         rows = self._own_types(rows)
