@@ -62,16 +62,13 @@ def match(
 
     ``keep`` names columns of the events that matches carry, ``subscription_columns`` such of the
     subscriptions. ``limit`` is the most matches that an event gets. ``deduplicate``, a column of
-    timestamps and a delay such as ``"10 minutes"``, lets only the first event of an id through; in
-    a stream, the first within the delay.
+    timestamps and a delay such as ``"10 minutes"``, lets only one event of an id through; in a
+    stream, the first within the delay.
 
     The table's faulty subscriptions are reported by a ``RejectedWarning``, and are in
     ``Index.of(table).rejected``; with ``errors="raise"`` they are an error. The parameters behind
     that one are those of an engine, and are for a DataFrame of subscriptions only.
     """
-    from pyspark.sql import functions
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     _check_events(events, event_id, column, keep)
     _check_result(keep, subscription_columns, limit)
     if isinstance(subscriptions, Snapshots) and not events.isStreaming:
@@ -85,35 +82,62 @@ def match(
         prefixes=prefixes,
         limits=limits,
     )
-    fields = {field.name: field for field in index.columns.schema}
-    check_present(list(fields), subscription_columns, "the index")
+    check_present(index.columns.column_names, subscription_columns, "the index")
     attributes = _attributes(events, column, index, isinstance(subscriptions, Snapshots))
     if deduplicate is not None:
         events = _deduplicated(events, event_id, deduplicate)
     needed = tuple(dict.fromkeys([*attributes, event_id, *keep]))
+    task = MatchTask(
+        source,
+        needed,
+        event_id,
+        tuple(attributes),
+        column is not None,
+        tuple(keep),
+        _schema(events, needed, event_id, keep, index, subscription_columns),
+        limit,
+        index.engine.limits,
+    )
+    found = _mapped(events, task)
+    more = map(quoted, (*keep, *subscription_columns))
+    return found.select(EVENT_ID, SUBSCRIPTION_ID, VERSION, *more)
+
+
+def _schema(
+    events: DataFrame,
+    needed: Sequence[str],
+    event_id: str,
+    keep: Sequence[str],
+    index: Index,
+    columns: Sequence[str],
+) -> pa.Schema:
+    """What a worker gives back: of the event first, then of the subscription."""
     types = arrow_schema(events.select(*map(quoted, needed)), _EVENTS)
-    schema = pa.schema(
+    theirs = index.columns.schema
+    return pa.schema(
         [
             pa.field(EVENT_ID, types.field(event_id).type),
             *(types.field(name) for name in keep),
-            *(fields[name] for name in (SUBSCRIPTION_ID, VERSION, *subscription_columns)),
+            *(theirs.field(name) for name in (SUBSCRIPTION_ID, VERSION, *columns)),
         ]
     )
-    names, packed = tuple(attributes), column is not None
-    limits = index.engine.limits
-    task = MatchTask(source, needed, event_id, names, packed, tuple(keep), schema, limit, limits)
+
+
+def _mapped(events: DataFrame, task: MatchTask) -> DataFrame:
+    """The matches of a task, counted if they are a stream."""
+    from pyspark.sql import functions
+    from pyspark.sql.pandas.types import from_arrow_schema
 
     def tamis_match(batches: Batches) -> Batches:
         return task(batches)
 
     # Under names of ours, for mapInArrow reads a dot in a name as a step into a struct.
-    numbered = [functions.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(needed)]
-    found = events.select(*numbered).mapInArrow(tamis_match, from_arrow_schema(schema))
+    numbered = [functions.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(task.columns)]
+    found = events.select(*numbered).mapInArrow(tamis_match, from_arrow_schema(task.schema))
     if events.isStreaming:
         count = functions.count(functions.lit(1)).alias("matches")
         found = found.observe(f"{METRIC}_{secrets.token_hex(4)}", count)
-    more = map(quoted, (*keep, *subscription_columns))
-    return found.select(EVENT_ID, SUBSCRIPTION_ID, VERSION, *more)
+    return found
 
 
 def _check_events(
@@ -132,7 +156,7 @@ def _check_result(keep: Sequence[str], columns: Sequence[str], limit: int | None
     taken = [EVENT_ID, SUBSCRIPTION_ID, VERSION]
     for name in (*keep, *columns):
         if name in taken:
-            raise TamisError(f"a match has a column {name!r} already: rename that of {_EVENTS}")
+            raise TamisError(f"a match has a column {name!r} already: rename the other one")
         taken.append(name)
     if limit is not None and (not isinstance(limit, int) or limit < 0):
         raise TamisError(f"limit is a number of matches, not {limit!r}")
