@@ -42,7 +42,7 @@ LEAST, PATIENCE = 4.0, 60.0
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 ATTRIBUTES = ("a0", "a1", "a3", "a4", "a5")
 
-Path_ = Callable[[DataFrame], DataFrame]
+Way = Callable[[DataFrame], DataFrame]
 
 
 class Bench:
@@ -84,18 +84,18 @@ class Bench:
         """Events of a workload."""
         return peers.generated(self.session, count, PARTITIONS, sparse=name == "w1")
 
-    def ours(self, name: str, size: int) -> Path_:
+    def ours(self, name: str, size: int) -> Way:
         """Matching with Tamis."""
         path = self.index(name, size)
         return lambda events: tamis.spark.match(events, path)
 
-    def theirs(self, join: Callable[..., DataFrame], name: str, size: int) -> Path_:
+    def theirs(self, join: Callable[..., DataFrame], name: str, size: int) -> Way:
         """A join or a loop over the rules."""
         rules = self.session.createDataFrame(peers.rule_table(self.workload(name, size))).cache()
         rules.count()
         return lambda events: join(events, rules)
 
-    def rate(self, name: str, path: Path_, most: int, least: int = 500) -> tuple[float, int, int]:
+    def rate(self, name: str, path: Way, most: int, least: int = 500) -> tuple[float, int, int]:
         """Events a second, of how many events, with how many matches.
 
         With ``least`` events, or as many more as take some seconds: what a job costs whatever the
@@ -113,13 +113,13 @@ class Bench:
         again = min(self._timed(name, path, count)[0] for _ in range(2 if seconds < 20 else 1))
         return count / min(seconds, again), count, matches
 
-    def _timed(self, name: str, path: Path_, count: int) -> tuple[float, int]:
+    def _timed(self, name: str, path: Way, count: int) -> tuple[float, int]:
         frame = path(self.generated(name, count))
         start = time.perf_counter()
         matches = frame.count()
         return time.perf_counter() - start, matches
 
-    def pairs(self, name: str, path: Path_, count: int) -> tuple[int, int]:
+    def pairs(self, name: str, path: Way, count: int) -> tuple[int, int]:
         """How many pairs there are, and a sum that differs if they do."""
         mark = F.sum(
             F.xxhash64(F.col("event_id").cast("long"), F.col("subscription_id").cast("long"))
@@ -174,7 +174,7 @@ class Bench:
             self.events / (time.perf_counter() - start),
         )
 
-    def _inside(self, source: Any) -> Path_:
+    def _inside(self, source: Any) -> Way:
         """A frame of the seconds that each partition spends in matching."""
         kinds: dict[str, pa.DataType] = {
             "event_id": pa.int64(),
@@ -197,7 +197,7 @@ class Bench:
 
         return lambda events: events.select("id", *ATTRIBUTES).mapInArrow(timed, "seconds double")
 
-    def _counting(self) -> Path_:
+    def _counting(self) -> Way:
         def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             rows = sum(batch.num_rows for batch in batches)
             yield pa.RecordBatch.from_pydict({"seconds": [float(rows)]})
