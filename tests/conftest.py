@@ -5,6 +5,8 @@ examples each time, looks for seconds.
 """
 
 import os
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ SLOW = {
     "test_arrow_points.py",
     "test_axes.py",
     "test_lines.py",
+    "test_merging.py",
     "test_bulk.py",
     "test_sieve_matcher.py",
 }
@@ -22,6 +25,16 @@ SLOW = {
 
 SPARK = ("tests/spark/", "test_demo_stream.py", "test_examples.py", "test_examples_on_spark_run")
 """What starts a Spark, by parts of the tests' names."""
+
+
+@pytest.fixture(autouse=True)
+def merging_ends() -> Iterator[None]:
+    """Let no thread of one test run into the next: loading kernels, Numba changes the filters of
+    warnings for the whole process."""
+    yield
+    for thread in threading.enumerate():
+        if thread.name == "tamis-merging":
+            thread.join()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -23,7 +23,7 @@ from tamis.matching.axes import Axis
 from tamis.matching.batch import Batch
 from tamis.matching.points import MAX_POINTS, Points, points_of
 from tamis.matching.segment import SegmentBuilder
-from tamis.matching.sieve_matcher import pointed
+from tamis.matching.stabbing import pointed
 from tamis.matching.terms import TermLine
 from tamis.model.readers import read_arrow
 from tamis.model.taxonomy import Taxonomy

@@ -55,6 +55,12 @@ RAW: list[Any] = [
 SCALARS: list[Value] = [value for value in map(to_value, RAW) if value is not None]
 
 
+def boxes_of(axes: Axes, conjunction: Conjunction) -> tuple[list[Box], bool]:
+    """The boxes of a conjunction, and whether they say all that it does."""
+    compiled = axes.compile(conjunction)
+    return compiled.boxes, compiled.exact
+
+
 def terms_of(parents: dict[str, list[str]]) -> TermLine:
     return TermLine(Taxonomy(parents))
 
@@ -99,7 +105,7 @@ def compiled_text(*texts: str, terms: TermLine | None = None) -> tuple[list[Axis
     lists = []
     for text in texts:
         (conjunction,) = normalise(tamis.parse(text)).conjunctions
-        boxes, exact = axes.boxes(conjunction)
+        boxes, exact = boxes_of(axes, conjunction)
         assert exact
         lists.append(boxes)
     return resolved(axes, lists)
@@ -119,7 +125,7 @@ def test_intervals_hold_the_ranks_of_what_is_in_the_set(expressions: list[Expres
     axes = Axes(None)
     lists = []
     for path, values in sets:
-        boxes, exact = axes.boxes(Conjunction({path: values}))
+        boxes, exact = boxes_of(axes, Conjunction({path: values}))
         assert exact
         assert all(len(box) == 1 for box in boxes)
         lists.append(boxes)
@@ -139,7 +145,7 @@ def test_boxes_hold_what_is_in_all_sets(expression: Expression, data: st.DataObj
         Conjunction(each.box) for each in normalise(expression).conjunctions if each.box
     ]
     axes = Axes(None)
-    compiled = [axes.boxes(each) for each in conjunctions]
+    compiled = [boxes_of(axes, each) for each in conjunctions]
     assert all(exact for _, exact in compiled)
     finished, found = resolved(axes, [boxes for boxes, _ in compiled])
     for conjunction, boxes in zip(conjunctions, found, strict=True):
@@ -161,7 +167,7 @@ def test_boxes_hold_what_matches_and_exact_ones_nothing_else(
     """With literals: presence, ``is a``, and tests that only widen the box."""
     axes = Axes(terms_of(TAXONOMY))
     compiled = [
-        [axes.boxes(each) for each in normalise(expression).conjunctions]
+        [boxes_of(axes, each) for each in normalise(expression).conjunctions]
         for expression in expressions
     ]
     lists = [[box for boxes, _ in each for box in boxes] for each in compiled]
@@ -348,7 +354,7 @@ def test_is_a_through_boxes(taxonomy: Taxonomy, data: st.DataObject) -> None:
     ]
     axes = Axes(TermLine(taxonomy))
     lists, exact = zip(
-        *(axes.boxes(normalise(tamis.parse(text)).conjunctions[0]) for text in texts)
+        *(boxes_of(axes, normalise(tamis.parse(text)).conjunctions[0]) for text in texts)
     )
     assert exact[:2] == (True, True)
     (axis,), (kinds, others, both) = resolved(axes, lists)
@@ -387,7 +393,7 @@ def test_widened_sides_are_a_superset_and_not_exact(counts: tuple[int, ...]) -> 
     assert math.prod(counts) > MAX_BOXES
     (conjunction,) = normalise(tamis.parse(" and ".join(map(_choices, names, counts)))).conjunctions
     axes = Axes(None)
-    boxes, exact = axes.boxes(conjunction)
+    boxes, exact = boxes_of(axes, conjunction)
     assert not exact
     assert len(boxes) <= MAX_BOXES
     finished, (found,) = resolved(axes, [boxes])
@@ -405,7 +411,7 @@ def test_as_many_boxes_as_allowed_are_exact() -> None:
     (conjunction,) = normalise(
         tamis.parse(f"{_choices('a', 32)} and {_choices('b', 32)}")
     ).conjunctions
-    boxes, exact = Axes(None).boxes(conjunction)
+    boxes, exact = boxes_of(Axes(None), conjunction)
     assert (len(boxes), exact) == (MAX_BOXES, True)
 
 
@@ -461,7 +467,7 @@ def test_an_axis_beyond_the_last_is_left_to_the_oracle(monkeypatch: pytest.Monke
     monkeypatch.setattr(sides, "MAX_AXES", 2)
     axes = Axes(terms_of(PARENTS))
     texts = ["a = 1 and b = 2", "a = 1 and c = 2", "c is present", "c is a 'warm'", "b = 3"]
-    exact = [axes.boxes(normalise(tamis.parse(text)).conjunctions[0])[1] for text in texts]
+    exact = [boxes_of(axes, normalise(tamis.parse(text)).conjunctions[0])[1] for text in texts]
     assert exact == [True, False, False, False, True]
     assert len(axes.builders) == 2
 

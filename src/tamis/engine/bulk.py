@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tamis.engine.shaped import Shapes
 from tamis.engine.subscription import (
     EXISTS,
     REPEATED,
@@ -30,22 +31,15 @@ from tamis.engine.subscription import (
 )
 from tamis.errors import DuplicateIdError, SubscriptionError, TamisError
 from tamis.language.cursor import negative_value, timestamp_value
-from tamis.language.lexer import number_value, string_value
+from tamis.language.lexer import string_value
 from tamis.language.template import Template
 from tamis.matching.protocol import Load, Slot
-from tamis.matching.shapes import Column, Shape, shape_of
+from tamis.matching.shapes import Column, Shape
 from tamis.matching.string_table import StringTable
-from tamis.model.kinds import Kind
 from tamis.predicates.expression import Expression
 from tamis.predicates.terms import Constant
 
 BLOCK = 100_000
-_KINDS: dict[Callable[[str], Any], Kind] = {
-    number_value: Kind.NUMBER,
-    negative_value: Kind.NUMBER,
-    string_value: Kind.STRING,
-    timestamp_value: Kind.TIMESTAMP,
-}
 _EXACT = 15
 """Digits that a double holds for certain."""
 
@@ -69,25 +63,6 @@ class Block(NamedTuple):
     singles: dict[int, Expression | None]  # those without a shape; None is not checked yet
     others: dict[int, Subscription]  # those with metadata, or disabled
     rejected: list[Rejected]
-
-
-class Shapes:
-    """The shapes of templates, each made once."""
-
-    def __init__(self) -> None:
-        self._shapes: dict[int, tuple[Template, Shape | None]] = {}
-
-    def of(self, template: Template) -> Shape | None:
-        """The shape of a template, or None if it has none."""
-        known = self._shapes.get(id(template))
-        if known is None:
-
-            def fill(values: Sequence[Any]) -> Any:
-                return template.build([Constant(value) for value in values])
-
-            shape = shape_of(fill, [_KINDS[convert] for convert in template.convert])
-            known = self._shapes[id(template)] = (template, shape)
-        return known[1]
 
 
 class BlockReader:
@@ -285,7 +260,7 @@ def _column(convert: Callable[[str], Any], texts: Sequence[str]) -> Column:
 def _crossed(shape: Shape, columns: Sequence[Column], rows: int) -> NDArray[np.bool_]:
     """The rows whose lower end lies above the upper one, so that they never match."""
     crossed = np.zeros(rows, bool)
-    for low, high in shape.crossing():
+    for low, high in shape.crossing:
         ours, theirs = columns[low], columns[high]
         if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
             crossed |= ours > theirs

@@ -42,6 +42,7 @@ from tamis.errors import (
     suggestion,
 )
 from tamis.matching.batch import batches
+from tamis.matching.locking import Lock
 from tamis.matching.protocol import Matcher, Pairs, Setting, Slot
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS, Limits
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tamis.engine.bulk import Block, Bulk
+    from tamis.engine.shaped import Shaped, Shapes
     from tamis.matching.plan import Plan, Stats
     from tamis.matching.segment import Segment
 
@@ -70,6 +72,13 @@ _PARSED = 10_000
 
 MATCHERS: dict[str, Callable[[Setting], Matcher]] = {"scan": Scan, "sieve": _sieve}
 """The matchers by their names; the contract suite runs over all of them."""
+
+
+class _Held(NamedTuple):
+    """What belongs together: slots of the one are slots of the other."""
+
+    store: Store
+    matcher: Matcher
 
 
 class Subscribed(NamedTuple):
@@ -110,28 +119,38 @@ class Engine:
         """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
         self._prefixes = dict(prefixes or {})
         self._reader = SubscriptionReader(prefixes, limits)
-        self._parsed: dict[Slot, Expression] = {}
-        self._restart()
+        self._shapes: Shapes | None = None
+        self._lock = Lock()
+        """Held by who changes the engine; who matches needs none."""
+        self._use(Store())
 
-    def _restart(self) -> None:
-        """An empty store and matcher; what older results hold of the former ids stays theirs."""
-        setting = Setting(self.taxonomy, self.limits, self._decide)
-        self._matcher: Matcher = MATCHERS[self.matcher](setting)
-        self._store = Store()
-        self._parsed.clear()
+    def _use(self, store: Store) -> None:
+        """Begin with a store, and a matcher that has nothing yet."""
+        self._held = _Held(store, MATCHERS[self.matcher](self._setting(store)))
 
-    def _expression(self, slot: Slot) -> Expression:
+    def _setting(self, store: Store) -> Setting:
+        def decide(event: Event, slot: Slot) -> bool:
+            trial = Trial(event, self.taxonomy, self.limits)
+            return trial.verdict(self._expression(slot, store)) is True
+
+        return Setting(self.taxonomy, self.limits, decide)
+
+    @property
+    def _store(self) -> Store:
+        return self._held.store
+
+    @property
+    def _matcher(self) -> Matcher:
+        return self._held.matcher
+
+    def _expression(self, slot: Slot, store: Store) -> Expression:
         """The expression of a slot, parsed from its text when it is first asked for."""
-        found = self._parsed.get(slot)
+        found = store.expressions.get(slot)
         if found is None:
-            if len(self._parsed) >= _PARSED:
-                self._parsed.clear()
-            found = self._parsed[slot] = self._reader.templates.parse(self._store.texts[slot])
+            if len(store.expressions) >= _PARSED:
+                store.expressions.clear()
+            found = store.expressions[slot] = self._reader.templates.parse(store.texts[slot])
         return found
-
-    def _decide(self, event: Event, slot: Slot) -> bool:
-        """The oracle's word on one event and one subscription."""
-        return Trial(event, self.taxonomy, self.limits).verdict(self._expression(slot)) is True
 
     # Subscribing.
 
@@ -149,11 +168,25 @@ class Engine:
         Without an id it gets a random one. An id that exists is an error unless ``replace``.
         """
         id = uuid.uuid4().hex if id is None else id
-        new = self._checked(Row(0, id, subscription, metadata, enabled))
-        if id in self and not replace:
-            raise DuplicateIdError(EXISTS.format(id))
-        self._take(new)
+        shaped = None
+        if type(subscription) is str and metadata is None and enabled is True:
+            shaped = self._shaped(id, subscription)
+        new = shaped or self._checked(Row(0, id, subscription, metadata, enabled))
+        with self._lock:
+            old = self._store.slot(id)
+            if not replace and old is not None:
+                raise DuplicateIdError(EXISTS.format(id))
+            self._take(new, old)
         return id
+
+    def _shaped(self, id: Any, text: str) -> Shaped | None:
+        if not self._matcher.takes_shapes:
+            return None
+        from tamis.engine.shaped import Shapes, read_shaped
+
+        if self._shapes is None:
+            self._shapes = Shapes()
+        return read_shaped(self._reader, self._shapes, id, text)
 
     def subscribe_many(
         self,
@@ -190,8 +223,9 @@ class Engine:
                 rejected.append(Rejected(row.number, row.id, error))
             else:
                 taken[new.id] = new
-        for new in taken.values():
-            self._take(new)
+        with self._lock:
+            for new in taken.values():
+                self._take(new, self._store.slot(new.id))
         return Subscribed(list(taken), rejected)
 
     def _checked(self, row: Row) -> Subscription:
@@ -203,18 +237,24 @@ class Engine:
             warnings.warn(message, NeverMatchesWarning, stacklevel=3)
         return new
 
-    def _take(self, new: Subscription) -> None:
-        """Put a checked subscription in the place of one with the same id."""
-        if new.id in self:
-            self._forget(new.id)
-            self._tidy()
-        slot = self._store.add(new.id, new.text)
-        if new.metadata:
-            self._store.metadata[slot] = new.metadata
-        if new.enabled:
-            self._matcher.add(slot, new.expression)
+    def _take(self, new: Subscription | Shaped, old: Slot | None) -> None:
+        """Put a checked subscription in the place of one with the same id, in one step."""
+        store, matcher = self._held
+        gone = [] if old is None or old in store.disabled else [old]
+        if old is not None:
+            store.remove(new.id, old)
+        slot = store.add(new.id, new.text)
+        if not isinstance(new, Subscription):
+            matcher.add_shape(slot, new.shape, new.constants, gone)
         else:
-            self._store.disabled.add(slot)
+            if new.metadata:
+                store.metadata[slot] = new.metadata
+            if new.enabled:
+                matcher.add(slot, new.expression, gone)
+            else:
+                store.disabled.add(slot)
+                matcher.remove(gone)
+        self._tidy()
 
     def read_blocks(
         self, table: Any, *, errors: Literal["raise", "collect"] = "raise"
@@ -226,7 +266,7 @@ class Engine:
         """
         from tamis.engine.bulk import BlockReader
 
-        shapes = self._matcher.load().takes_shapes
+        shapes = self._matcher.takes_shapes
         reader = BlockReader(self._reader, self._checked, _collects(errors), shapes)
         return reader.blocks(read_rows(table))
 
@@ -244,75 +284,88 @@ class Engine:
         from tamis.engine.bulk import Bulk
         from tamis.matching.string_table import StringTable
 
-        store, load = self._store, self._matcher.load()
-        bulk = Bulk(self._reader, load, len(store.ids), self._checked, collect)
-        for block in blocks:
-            bulk.take(block)
-        bulk.check_ids((lambda _: ()) if replace else store.taken)
-        ids = bulk.ids()
-        if replace:
-            for row in list(store.taken(ids)):
-                self._forget(ids[row].as_py())
-        load.install()
-        store.add_many(StringTable(ids), bulk.texts())
-        for slot, new in bulk.others.items():
-            if slot not in bulk.gone:
-                store.metadata[slot] = new.metadata
-                if not new.enabled:
-                    store.disabled.add(slot)
-        for slot in bulk.gone:
-            store.remove(store.ids[slot])
-        self._matcher.remove(
-            bulk.gone - {slot for slot, new in bulk.others.items() if not new.enabled}
-        )
-        if replace:  # without, the slots stay those of the rows
-            self._tidy()
+        load = self._matcher.load()
+        with self._lock:
+            store = self._store
+            bulk = Bulk(self._reader, load, len(store.ids), self._checked, collect)
+            for block in blocks:
+                bulk.take(block)
+            bulk.check_ids((lambda _: ()) if replace else store.taken)
+            ids = bulk.ids()
+            gone = [self._forget(ids[row].as_py()) for row in store.taken(ids)] if replace else []
+            store.add_many(StringTable(ids), bulk.texts())
+            for slot, new in bulk.others.items():
+                if slot not in bulk.gone:
+                    store.metadata[slot] = new.metadata
+                    if not new.enabled:
+                        store.disabled.add(slot)
+            for slot in bulk.gone:
+                store.remove(store.ids[slot], slot)
+            disabled = {slot for slot, new in bulk.others.items() if not new.enabled}
+            load.install([*(slot for slot in gone if slot is not None), *(bulk.gone - disabled)])
+            if replace:  # without, the slots stay those of the rows
+                self._tidy()
         bulk.rejected.sort(key=lambda each: each.row)
         return bulk
 
-    def _forget(self, id: str) -> None:
-        slot = self._store.slot(id)
-        assert slot is not None
-        if slot not in self._store.disabled:
-            self._matcher.remove([slot])
-        self._store.remove(id)
-        self._parsed.pop(slot, None)
+    def _forget(self, id: str) -> Slot | None:
+        """Let the store forget a subscription; return its slot if the matcher has it."""
+        store = self._store
+        slot = self._slot(id)
+        enabled = slot not in store.disabled
+        store.remove(id, slot)
+        return slot if enabled else None
 
     def unsubscribe(self, id: str) -> None:
         """Remove a subscription."""
-        self._slot(id)
-        self._forget(id)
-        self._tidy()
+        with self._lock:
+            slot = self._forget(id)
+            if slot is not None:
+                self._matcher.remove([slot])
+            self._tidy()
 
     def _tidy(self) -> None:
         """Give the slots of removed subscriptions back, if they are many."""
-        if self._store.waste <= max(1_000, len(self)):
+        import numpy as np
+
+        store, matcher = self._held
+        if store.waste <= max(1_000, len(store)):
             return
-        everything = list(self)
-        self._restart()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NeverMatchesWarning)
-            self.subscribe_many(everything)
+        left = np.sort(np.fromiter(store.slots(), np.int32))
+        slots = np.full(len(store.ids), -1, np.int32)
+        slots[left] = np.arange(len(left))
+        other = store.renumbered(left)
+        self._held = _Held(other, matcher.renumbered(slots, self._setting(other)))
+
+    def settle(self, timeout: float | None = None) -> None:
+        """Wait until all subscriptions are in segments, and these are merged.
+
+        Nobody needs to: events see every change at once. But then they are answered fastest.
+        """
+        self._matcher.settle(timeout)
 
     def enable(self, id: str) -> None:
         """Let a disabled subscription match again."""
-        slot = self._slot(id)
-        if slot in self._store.disabled:
-            self._take(dataclasses.replace(self[id], enabled=True))
+        with self._lock:
+            slot = self._slot(id)
+            if slot in self._store.disabled:
+                self._take(dataclasses.replace(self[id], enabled=True), slot)
 
     def disable(self, id: str) -> None:
         """Keep a subscription, but let it match nothing."""
-        slot = self._slot(id)
-        if slot not in self._store.disabled:
-            self._matcher.remove([slot])
-            self._store.disabled.add(slot)
+        with self._lock:
+            slot = self._slot(id)
+            if slot not in self._store.disabled:
+                self._matcher.remove([slot])
+                self._store.disabled.add(slot)
 
     # Matching.
 
     def match(self, event: Event | Mapping[str, Any], *, limit: int | None = None) -> list[str]:
         """The ids of the subscriptions that an event matches, each once; at most ``limit``."""
-        ids = self._store.ids
-        return [ids[slot] for slot in islice(self._match(event), limit)]
+        store, matcher = self._held
+        found = matcher.match(Event.of(event, self.limits))
+        return store.ids.some(list(found if limit is None else islice(found, limit)))
 
     def first(self, event: Event | Mapping[str, Any]) -> str | None:
         """The id of one subscription that the event matches, or None."""
@@ -320,7 +373,7 @@ class Engine:
 
     def count(self, event: Event | Mapping[str, Any]) -> int:
         """How many subscriptions an event matches."""
-        return sum(1 for _ in self._match(event))
+        return sum(1 for _ in self._matcher.match(Event.of(event, self.limits)))
 
     def match_batch(self, events: Any, *, limit: int | None = None) -> Matches:
         """Match many events: an Arrow table or batch, a frame, or an iterable of mappings.
@@ -329,24 +382,26 @@ class Engine:
         """
         import numpy as np
 
-        chunks = [chunk for chunk in self._pairs(events, limit) if len(chunk.row)]
+        store, matcher = self._held
+        chunks = [chunk for chunk in self._pairs(matcher, events, limit) if len(chunk.row)]
         row = np.concatenate([np.empty(0, np.int32), *(chunk.row for chunk in chunks)])
         slot = np.concatenate([np.empty(0, np.int32), *(chunk.slot for chunk in chunks)])
         if any(ours.row[-1] > theirs.row[0] for ours, theirs in pairwise(chunks)):
             order = np.argsort(row, kind="stable")  # rows ascend within a chunk
             row, slot = row[order], slot[order]
-        return Matches(row, slot, self._store.ids)
+        return Matches(row, slot, store.ids)
 
     def match_chunks(self, events: Any, *, limit: int | None = None) -> Iterator[Matches]:
         """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
-        for pairs in self._pairs(events, limit):
+        store, matcher = self._held
+        for pairs in self._pairs(matcher, events, limit):
             if len(pairs.row):
-                yield Matches(pairs.row, pairs.slot, self._store.ids)
+                yield Matches(pairs.row, pairs.slot, store.ids)
 
-    def _pairs(self, events: Any, limit: int | None) -> Iterator[Pairs]:
+    def _pairs(self, matcher: Matcher, events: Any, limit: int | None) -> Iterator[Pairs]:
         start = 0
         for batch in batches(events, self.limits):
-            for pairs in self._matcher.match_batch(batch, limit):
+            for pairs in matcher.match_batch(batch, limit):
                 yield pairs.shifted(start)
             start += len(batch)
 
@@ -360,9 +415,6 @@ class Engine:
                 for one in row.tolist():
                     counts[first + one] += 1
         return counts
-
-    def _match(self, event: Event | Mapping[str, Any]) -> Iterator[Slot]:
-        return self._matcher.match(Event.of(event, self.limits))
 
     def explain(self, id: str, event: Event | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or why not."""
@@ -384,7 +436,7 @@ class Engine:
         return Subscription(
             store.ids[slot],
             store.texts[slot],
-            self._expression(slot),
+            self._expression(slot, store),
             store.metadata.get(slot, {}),
             slot not in store.disabled,
         )
@@ -460,12 +512,12 @@ class Engine:
         file, settings = open_engine(path, verify)
         try:
             engine = cls(limits=limits, **settings)
-            engine._store = restore_store(file, verify)
+            engine._use(restore_store(file, verify))
             engine.attachments = attachments_of(file)
             if not restore_matcher(engine._matcher, file):
                 for slot in engine._store.slots():
                     if slot not in engine._store.disabled:
-                        engine._matcher.add(slot, engine._expression(slot))
+                        engine._matcher.add(slot, engine._expression(slot, engine._store))
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(f"{os.fspath(path)} is no whole engine: {error}") from error
         return engine

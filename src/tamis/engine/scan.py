@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 from tamis.bindings.choices import Binding, bindings
 from tamis.matching.batch import Batch
+from tamis.matching.locking import Lock
 from tamis.matching.protocol import Pairs, Setting, Slot
 from tamis.model.event import Event, Node
 from tamis.model.kinds import Value
@@ -38,13 +40,28 @@ from tamis.predicates.truth import Truth, conjunction, contains, disjunction, ho
 class Scan:
     """The matcher that tries every subscription."""
 
+    takes_shapes = False
+
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._expressions: dict[Slot, tuple[Expression, frozenset[str]]] = {}
+        self._lock = Lock()
 
-    def add(self, slot: Slot, expression: Expression) -> None:
+    def add(self, slot: Slot, expression: Expression, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription, with the top-level keys that it needs bound."""
-        self._expressions[slot] = (expression, bound_keys(expression))
+        self.change([(slot, expression)], gone)
+
+    def add_shape(self, slot: Slot, shape: object, constants: object, gone: object = ()) -> None:
+        """Shapes are not taken."""
+        raise NotImplementedError
+
+    def change(self, new: Iterable[tuple[Slot, Expression]], gone: Iterable[Slot]) -> None:
+        """Take in subscriptions, and forget others, in one step."""
+        found = {slot: (expression, bound_keys(expression)) for slot, expression in new}
+        with self._lock:
+            self._expressions |= found
+            for slot in gone:
+                del self._expressions[slot]
 
     def load(self) -> ScanLoad:
         """Begin to take in many at once."""
@@ -52,13 +69,25 @@ class Scan:
 
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions."""
-        for slot in slots:
-            del self._expressions[slot]
+        self.change((), slots)
+
+    def settle(self, timeout: float | None = None) -> None:
+        """Nothing goes on in the background."""
+
+    def renumbered(self, slots: Any, setting: Setting) -> Scan:
+        """Another one with the same subscriptions under other slots."""
+        other = Scan(setting)
+        other._expressions = {
+            int(slots[slot]): each for slot, each in self._expressions.items() if slots[slot] >= 0
+        }
+        return other
 
     def match(self, event: Event) -> Iterator[Slot]:
         """The slots of all subscriptions that the event matches."""
         trial = Trial(event, self._setting.taxonomy, self._setting.limits)
-        for slot, (expression, keys) in self._expressions.items():
+        with self._lock:
+            everything = list(self._expressions.items())
+        for slot, (expression, keys) in everything:
             if trial.matches(expression, keys):
                 yield slot
 
@@ -74,8 +103,6 @@ class Scan:
 class ScanLoad:
     """Subscriptions on their way into the oracle."""
 
-    takes_shapes = False
-
     def __init__(self, matcher: Scan) -> None:
         self._matcher = matcher
         self._new: list[tuple[Slot, Expression]] = []
@@ -88,10 +115,9 @@ class ScanLoad:
         """Shapes are not taken."""
         return False
 
-    def install(self) -> None:
+    def install(self, gone: Iterable[Slot] = ()) -> None:
         """Hand them over."""
-        for slot, expression in self._new:
-            self._matcher.add(slot, expression)
+        self._matcher.change(self._new, gone)
 
 
 class Trial:

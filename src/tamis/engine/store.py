@@ -12,9 +12,10 @@ take. An expression is parsed from its text when somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.matching.protocol import Slot
+from tamis.predicates.expression import Expression
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,47 +25,63 @@ if TYPE_CHECKING:
     from tamis.matching.string_table import StringTable
 
 
+_FEW = 16
+"""Strings from which on they are taken as an array."""
+
+
+class _Column(NamedTuple):
+    parts: tuple[tuple[Slot, pa.LargeStringArray], ...]
+    first: Slot
+    tail: list[str]
+
+
 class Strings:
-    """A column of strings by slot that only grows: parts in Arrow, and a list behind them."""
+    """A column of strings by slot that only grows: parts in Arrow, and a list behind them.
+
+    Readers in other threads find every string that was there when they began.
+    """
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Slot, pa.LargeStringArray]] = []
-        self._tail: list[str] = []
-        self._first = 0
+        self._column = _Column((), 0, [])
 
     def __len__(self) -> int:
-        return self._first + len(self._tail)
+        _, first, tail = self._column
+        return first + len(tail)
 
     def append(self, text: str) -> None:
         """Add one string."""
-        self._tail.append(text)
+        self._column.tail.append(text)
 
     def extend(self, texts: pa.LargeStringArray) -> None:
         """Add many strings."""
-        import pyarrow as pa
-
-        if self._tail:
-            self._parts.append((self._first, pa.array(self._tail, pa.large_string())))
-            self._first += len(self._tail)
-            self._tail = []
-        self._parts.append((self._first, texts))
-        self._first += len(texts)
+        parts, first, tail = self._column
+        if tail:
+            parts, first = (*parts, (first, _array(tail))), first + len(tail)
+        self._column = _Column((*parts, (first, texts)), first + len(texts), [])
 
     def __getitem__(self, slot: Slot) -> str:
-        if slot >= self._first:
-            return self._tail[slot - self._first]
-        for first, part in reversed(self._parts):
+        parts, start, tail = self._column
+        if slot >= start:
+            return tail[slot - start]
+        for first, part in reversed(parts):
             if slot >= first:
                 return str(part[slot - first].as_py())
         raise IndexError(slot)
+
+    def some(self, slots: list[Slot]) -> list[str]:
+        """The strings of some slots."""
+        if len(slots) < _FEW:
+            return [self[slot] for slot in slots]
+        return self.take(slots).to_pylist()  # type: ignore[arg-type, return-value]
 
     def take(self, slots: NDArray[np.int32]) -> pa.Array[Any]:
         """The strings of many slots."""
         import pyarrow as pa
 
-        parts = [part for _, part in self._parts]
-        if self._tail or not parts:
-            parts.append(pa.array(self._tail, pa.large_string()))
+        column = self._column
+        parts = [part for _, part in column.parts]
+        if column.tail or not parts:
+            parts.append(_array(column.tail))
         if len(parts) == 1:
             return parts[0].take(slots)
         taken: Any = pa.chunked_array(parts, pa.large_string()).take(slots)
@@ -75,14 +92,22 @@ class Strings:
         """All strings in one array."""
         import numpy as np
 
-        if len(self._parts) == 1 and not self._tail:
-            return self._parts[0][1]
+        parts, _, tail = self._column
+        if len(parts) == 1 and not tail:
+            return parts[0][1]
         return self.take(np.arange(len(self), dtype=np.int32))  # type: ignore[return-value]
 
     @property
     def nbytes(self) -> int:
         """Memory, roughly for the list."""
-        return sum(part.nbytes for _, part in self._parts) + sum(map(len, self._tail))
+        parts, _, tail = self._column
+        return sum(part.nbytes for _, part in parts) + sum(map(len, tail))
+
+
+def _array(texts: list[str]) -> pa.LargeStringArray:
+    import pyarrow as pa
+
+    return pa.array(texts, pa.large_string())
 
 
 class Store:
@@ -96,6 +121,21 @@ class Store:
         self._removed: set[Slot] = set()
         self._tables: list[tuple[Slot, StringTable]] = []
         self._live: dict[str, Slot] = {}
+        self.expressions: dict[Slot, Expression] = {}
+        """Some of those that were asked for."""
+
+    def renumbered(self, slots: NDArray[np.int32]) -> Store:
+        """Another store of the subscriptions with these slots, in their order."""
+        from tamis.matching.string_table import StringTable
+
+        other = Store()
+        ids: Any = self.ids.take(slots)
+        texts: Any = self.texts.take(slots)
+        other.add_many(StringTable(ids), texts)
+        new = {old: slot for slot, old in enumerate(slots.tolist())}
+        other.metadata = {new[slot]: each for slot, each in self.metadata.items()}
+        other.disabled = {new[slot] for slot in self.disabled}
+        return other
 
     def add(self, id: str, text: str) -> Slot:
         """Take in one subscription whose id is free."""
@@ -113,15 +153,13 @@ class Store:
         self._tables.append((slot, table))
         return slot
 
-    def remove(self, id: str) -> Slot:
-        """Forget a subscription that is there; return its slot."""
-        slot = self.slot(id)
-        assert slot is not None
+    def remove(self, id: str, slot: Slot) -> None:
+        """Forget a subscription that is there."""
         if self._live.pop(id, None) is None:
             self._removed.add(slot)
         self.metadata.pop(slot, None)
+        self.expressions.pop(slot, None)
         self.disabled.discard(slot)
-        return slot
 
     def removed(self) -> Iterator[Slot]:
         """The slots of removed subscriptions."""

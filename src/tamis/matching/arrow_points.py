@@ -12,7 +12,7 @@ Columns that no axis asks for are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,59 +46,79 @@ class Tree:
     def __init__(self) -> None:
         self.axes: list[int] = []
         self.children: dict[str, Tree] = {}
+        self.valued: Path | None = None
+        """The path, if the values themselves are asked for; then their array is kept."""
+        self.leaves: Any = None
 
     @staticmethod
-    def of(axes: Sequence[Axis]) -> Tree:
-        """The tree of all axes but those of presence."""
+    def of(axes: Sequence[Axis], valued: Sequence[Path] = ()) -> Tree:
+        """The tree of all axes but those of presence, and of attributes with their values."""
         root = Tree()
         for number, axis in enumerate(axes):
             if axis.key.sort != PRESENCE:
-                node = root
-                for key in axis.key.path:
-                    node = node.children.setdefault(key, Tree())
-                node.axes.append(number)
+                root.node(axis.key.path).axes.append(number)
+        for path in valued:
+            root.node(path).valued = path
         return root
+
+    def node(self, path: Path) -> Tree:
+        """The node of a path, which is made if need be."""
+        found = self
+        for key in path:
+            found = found.children.setdefault(key, Tree())
+        return found
+
+
+Columns = dict[int | Path, Ranks]
+"""Ranks by the number of their axis, and numbers of leaves by their path."""
 
 
 class Alternatives:
-    """Ranks of alternatives by axis; ``row`` ascends and has every row, None if each has one."""
+    """The columns of alternatives; ``row`` ascends and has every row, None if each has one."""
 
-    def __init__(self, count: int, row: Rows | None, ranks: dict[int, Ranks]) -> None:
+    def __init__(self, count: int, row: Rows | None, ranks: Columns) -> None:
         self.count = count
         self.row = row
         self.ranks = ranks
 
-    def take(self, index: Rows) -> dict[int, Ranks]:
+    def take(self, index: Rows) -> Columns:
         """The ranks of some alternatives."""
         return {axis: ranks[index] for axis, ranks in self.ranks.items()}
 
 
-def arrow_points(batch: pa.RecordBatch, axes: Sequence[Axis]) -> Points:
-    """The points of a batch."""
+def arrow_points(
+    batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path] = ()
+) -> Points:
+    """The points of a batch, with the values of some attributes."""
     check_columns(batch.schema.names, batch.schema.types)
     try:
-        return _points(batch, axes)
+        return _points(batch, axes, valued)
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise UnsupportedTypeError from error  # the reader says what is wrong, and where
 
 
-def _points(batch: pa.RecordBatch, axes: Sequence[Axis]) -> Points:
+def _points(batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path]) -> Points:
     columns: Any = batch.columns
-    found = _fields(batch.schema.names, columns, batch.num_rows, Tree.of(axes), axes)
+    tree = Tree.of(axes, valued)
+    found = _fields(batch.schema.names, columns, batch.num_rows, tree, axes)
     if found.row is not None:
         most = np.bincount(found.row).max(initial=0)
         if most > MAX_POINTS or len(found.row) > MAX_ALTERNATIVES:
             raise TooManyPointsError
     total = batch.num_rows if found.row is None else len(found.row)
     ranks = np.full((total, len(axes)), -1, np.int32, order="F")
+    unbound = np.full(total, -1, np.int32)
+    values = {path: found.ranks.get(path, unbound) for path in valued}
     for number, column in found.ranks.items():
-        ranks[:, number] = column
+        if isinstance(number, int):
+            ranks[:, number] = column
     for number, axis in enumerate(axes):
         if axis.key.sort == PRESENCE:
             present = _present_field(batch.schema.names, columns, batch.num_rows, axis.key.path)
             missing = (~present).astype(np.int32)
             ranks[:, number] = missing if found.row is None else missing[found.row]
-    return Points(ranks, found.row, [])
+    leaves = {path: tree.node(path).leaves for path in valued}
+    return Points(ranks, found.row, [], values, leaves)
 
 
 def _alternatives(array: Any, node: Tree, axes: Sequence[Axis]) -> Alternatives:
@@ -114,9 +134,12 @@ def _alternatives(array: Any, node: Tree, axes: Sequence[Axis]) -> Alternatives:
         return _fields([field.name for field in kind], _flat(array), len(array), node, axes)
     elif types.is_nested(kind):
         return _elements(array, node, axes)
-    return Alternatives(
-        len(array), None, {number: axes[number].ranks(array) for number in node.axes}
-    )
+    columns: Columns = {number: axes[number].ranks(array) for number in node.axes}
+    if node.valued is not None:
+        node.leaves = array
+        index = np.arange(len(array), dtype=np.int32)
+        columns[node.valued] = np.where(valid_rows(array), index, np.int32(-1))
+    return Alternatives(len(array), None, columns)
 
 
 def _flat(array: Any) -> Sequence[Any]:
@@ -212,3 +235,27 @@ def _present(array: Any, path: Path) -> NDArray[np.bool_]:
         owner = np.repeat(np.arange(len(array)), lengths.astype(np.int64))
         return np.bincount(owner[_present(array.flatten(), path)], minlength=len(array)) > 0
     return np.zeros(len(array), bool)
+
+
+def row_values(batch: pa.RecordBatch, path: Path) -> Iterator[tuple[Rows, Any]]:
+    """All values of an attribute, whatever lists they are in: arrays, and whose they are."""
+    columns: Any = batch.columns
+    for name, array in zip(batch.schema.names, columns, strict=True):
+        if name == path[0]:
+            yield from _values(array, path[1:], np.arange(batch.num_rows))
+
+
+def _values(array: Any, path: Path, owner: Rows) -> Iterator[tuple[Rows, Any]]:
+    kind = array.type
+    encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        yield from _values(array.storage, path, owner)
+    elif types.is_struct(kind):
+        fields = [field.name for field in kind]
+        if path and path[0] in fields:
+            yield from _values(_flat(array)[fields.index(path[0])], path[1:], owner)
+    elif types.is_nested(kind) and not encoded:
+        lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        yield from _values(array.flatten(), path, np.repeat(owner, lengths.astype(np.int64)))
+    elif not path:
+        yield owner, array

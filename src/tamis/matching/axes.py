@@ -21,7 +21,7 @@ gives each a reference; ``finish`` sorts them, and then a reference has a positi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from tamis.matching.lines import LINES as ALL_LINES
 from tamis.matching.lines import BooleanLine, Line, number_line, string_line, timestamp_line
 from tamis.matching.terms import TermLine
 from tamis.model.event import Event
-from tamis.model.kinds import Kind, Value, kind_of
+from tamis.model.kinds import KIND_TYPES, Kind, Value, kind_of
 from tamis.model.paths import Path, format_path
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 Ranks = NDArray[np.int32]
 
 MIXED, PRESENCE, TERM = "mixed", "presence", "term"
+SUBSTRINGS, FOLDED_SUBSTRINGS, CONTAINED = "substrings", "folded substrings", "contained"
+FOUND = (SUBSTRINGS, FOLDED_SUBSTRINGS, CONTAINED)
+"""Sorts of axes on which an event has several ranks (found.py)."""
 LINES = (Kind.NUMBER, Kind.STRING, Kind.TIMESTAMP, Kind.BOOLEAN)
 """The lines of a mixed axis, in their order; behind them is the rest."""
 
@@ -144,11 +147,12 @@ def _to_list(chunk: Any) -> list[Any]:
 class Axis:
     """One finished axis."""
 
-    __slots__ = ("_lines", "_offsets", "key", "size")
+    __slots__ = ("_lines", "_mixed", "_offsets", "key", "size")
 
     def __init__(self, key: AxisKey, lines: Sequence[Line] | TermLine) -> None:
         self.key = key
         self._lines = lines
+        self._mixed = key.sort in (MIXED, CONTAINED)
         if isinstance(lines, TermLine):
             self._offsets, self.size = [0], lines.size
             return
@@ -156,8 +160,13 @@ class Axis:
         self.size = self._offsets[-1]
         if key.sort == PRESENCE:
             self.size = 2
-        elif key.sort in (MIXED, FOLDED):
+        elif self._mixed or key.sort == FOLDED:
             self.size += 1
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The lines; a taxonomy's terms are on none."""
+        return () if isinstance(self._lines, TermLine) else self._lines
 
     def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The first and last rank of each line, and of the rest behind those of a mixed axis."""
@@ -174,18 +183,26 @@ class Axis:
             other = self.size - 1 if self.key.sort == FOLDED else -1
             return self._lines[0].rank(value) if isinstance(value, str) else other
         kind = kind_of(value)
-        if self.key.sort != MIXED:
+        if not self._mixed:
             return self._lines[0].rank(value) if kind == self.key.sort else -1
         if kind is Kind.BYTES or value != value:
             return self.size - 1
         number = LINES.index(kind)
         return int(self._offsets[number]) + self._lines[number].rank(value)
 
+    def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
+        """What gives the rank of a value, and the types of those values that have one."""
+        types = types_of(self.key)
+        if self.key.sort in (Kind.NUMBER, Kind.STRING):
+            assert not isinstance(self._lines, TermLine)
+            return self._lines[0].rank, types
+        return self.rank, types
+
     def ranks(self, array: pa.Array[Any]) -> Ranks:
         """The ranks of a column, whose nulls are -1."""
         if isinstance(self._lines, TermLine):
             return self._lines.ranks(array)
-        if self.key.sort not in (MIXED, FOLDED):
+        if not self._mixed and self.key.sort != FOLDED:
             return self._lines[0].ranks(array)
         out = np.full(len(array), -1, np.int32)
         for line, offset in zip(self._lines, self._offsets, strict=False):
@@ -212,7 +229,7 @@ class Axis:
         if key.sort == TERM:
             assert terms is not None
             return cls(key, terms)
-        kinds = _kinds(key)
+        kinds = line_kinds(key)
         found: list[dict[str, NDArray[Any]]] = [{} for _ in kinds]
         for name in arrays:
             if name.startswith(prefix):
@@ -245,11 +262,26 @@ def valid_rows(array: Any) -> NDArray[np.bool_]:
     return valid
 
 
-def _kinds(key: AxisKey) -> tuple[str, ...]:
+def line_kinds(key: AxisKey) -> tuple[str, ...]:
     """The kinds, or forms, of the lines of an axis."""
     if key.sort in FORM_LINES:
         return (key.sort,)
-    return LINES if key.sort == MIXED else (Kind(key.sort),) if key.sort in LINES else ()
+    if key.sort in (SUBSTRINGS, FOLDED_SUBSTRINGS):
+        return (Kind.STRING,)
+    return (
+        LINES if key.sort in (MIXED, CONTAINED) else (Kind(key.sort),) if key.sort in LINES else ()
+    )
+
+
+def types_of(key: AxisKey) -> Collection[type]:
+    """The types of those values that have a rank on an axis."""
+    if key.sort in KIND_TYPES:
+        return KIND_TYPES[Kind(key.sort)]
+    if key.sort == PRESENCE:
+        return ()
+    if key.sort == TERM or (key.sort in FORM_LINES and key.sort != FOLDED):
+        return (str,)
+    return [kind for kinds in KIND_TYPES.values() for kind in kinds]
 
 
 class AxisBuilder:
@@ -258,7 +290,7 @@ class AxisBuilder:
     def __init__(self, key: AxisKey, terms: TermLine | None) -> None:
         self.key = key
         self._terms = terms if key.sort == TERM else None
-        self.lines = [LineBuilder(kind) for kind in _kinds(key)]
+        self.lines = [LineBuilder(kind) for kind in line_kinds(key)]
 
     def tell_gaps(self) -> None:
         """Keep the values between the constants apart."""

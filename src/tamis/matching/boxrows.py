@@ -20,6 +20,8 @@ Slots = NDArray[np.int32]
 References = NDArray[np.int32]
 
 _COLUMNS = 6
+LAST = -1
+"""The number of the last axis, when it is not known yet how many there are."""
 
 
 class Side(NamedTuple):
@@ -76,6 +78,7 @@ class BoxRows:
         rows = np.concatenate([nothing, *self._chunks])
         slot = np.concatenate([np.empty(0, np.int32), *self._slots])
         box, axis = rows[:, 0], rows[:, 1].astype(np.int32)
+        axis[axis == LAST] = len(axes) - 1
         low, high = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
         by_axis = np.argsort(axis, kind="stable")
         ends = np.searchsorted(axis[by_axis], np.arange(len(axes) + 1))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.matching.axes import AxisKey
+from collections.abc import Iterator
+
+from tamis.matching.axes import CONTAINED, FOLDED_SUBSTRINGS, SUBSTRINGS, AxisKey
 from tamis.matching.form_lines import (
     ADDRESS,
     FOLDED,
@@ -11,8 +13,9 @@ from tamis.matching.form_lines import (
     REVERSED,
     address_form,
 )
-from tamis.model.kinds import Kind
-from tamis.predicates.expression import Comparison, Expression, In, InCidr, TextTest
+from tamis.matching.literals import like_literals, regex_literals
+from tamis.model.kinds import Kind, Value, kind_of
+from tamis.predicates.expression import Comparison, Contains, Expression, In, InCidr, TextTest
 from tamis.predicates.normal import Literal
 from tamis.predicates.terms import Attribute, Constant
 from tamis.predicates.texts import like_parts
@@ -66,6 +69,8 @@ def _text_set(node: TextTest) -> tuple[AxisKey, ValueSet] | None:
         return AxisKey(path, start), prefixed(_form(start, pattern))
     if node.operator == "ends with":
         return AxisKey(path, end), prefixed(_form(end, pattern))
+    if node.operator == "contains text" and not pattern:
+        return AxisKey(path, start), EVERYTHING
     if node.operator != "like" or (node.ignore_case and not pattern.isascii()):
         return None  # RE2 and Unicode's folding agree on ASCII for certain
     match like_parts(pattern):
@@ -78,6 +83,32 @@ def _text_set(node: TextTest) -> tuple[AxisKey, ValueSet] | None:
         case ["", last]:
             return AxisKey(path, end), prefixed(_form(end, last))
     return None
+
+
+def sought_by(literal: Literal) -> Iterator[tuple[AxisKey, Value, bool]]:
+    """What must be found where for a literal to be true, and whether it is true then."""
+    node, positive = literal
+    if not positive:
+        return
+    if isinstance(node, Contains) and not node.ignore_case:
+        value = node.value.value
+        if kind_of(value) is not Kind.BYTES:
+            yield AxisKey(node.attribute.path, CONTAINED), value, True
+    elif isinstance(node, TextTest):
+        pattern = str(node.pattern.value)
+        texts = {"like": like_literals, "matches": regex_literals}.get(node.operator)
+        found = [pattern] if texts is None else texts(pattern)
+        if node.ignore_case and not all(map(str.isascii, found)):
+            return
+        sort = FOLDED_SUBSTRINGS if node.ignore_case else SUBSTRINGS
+        within = node.operator == "like" and like_parts(pattern) == ["", *found, ""]
+        whole = node.operator == "contains text" or (within and len(found) == 1)
+        for text in found:
+            yield AxisKey(node.attribute.path, sort), _folded(text, node.ignore_case), whole
+
+
+def _folded(text: str, ignore_case: bool) -> str:
+    return _form(FOLDED, text) if ignore_case else text
 
 
 def _form(sort: str, text: str) -> str:

@@ -194,11 +194,17 @@ def _decode(data: Bytes, at: int) -> tuple[int, int]:
     if first < 0x80:
         return first, at + 1
     if first < 0xE0:
-        return (first & 0x1F) << 6 | data[at + 1] & 0x3F, at + 2
+        return (first & 0x1F) << 6 | _bits(data, at + 1), at + 2
     if first < 0xF0:
-        return (first & 0xF) << 12 | (data[at + 1] & 0x3F) << 6 | data[at + 2] & 0x3F, at + 3
-    high = (first & 0x7) << 18 | (data[at + 1] & 0x3F) << 12
-    return high | (data[at + 2] & 0x3F) << 6 | data[at + 3] & 0x3F, at + 4
+        return (first & 0xF) << 12 | _bits(data, at + 1) << 6 | _bits(data, at + 2), at + 3
+    high = (first & 0x7) << 18 | _bits(data, at + 1) << 12
+    return high | _bits(data, at + 2) << 6 | _bits(data, at + 3), at + 4
+
+
+@kernel
+def _bits(data: Bytes, at: int) -> int:
+    """The six bits of a code point that a byte behind the first one holds."""
+    return int(data[at]) & 0x3F
 
 
 @kernel

@@ -15,6 +15,7 @@ range of values is a range of small integers, whatever the kind.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,11 @@ from tamis.matching.arrow_buffers import UNRANKED, Ranks, fixed_width, frozen, m
 Positions = NDArray[np.int32]
 Integers = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
+Uses = NDArray[np.uint8]
+"""For each cut of a line whether intervals end there: UNUSED, USED, or WIDE."""
+
+UNUSED, USED, WIDE = np.uint8(0), np.uint8(1), np.uint8(2)
+"""An interval of several ranks begins at a cut that is WIDE."""
 
 
 class Line(ABC):
@@ -48,6 +54,12 @@ class Line(ABC):
     @abstractmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         """The line of ``arrays()``, in time that does not depend on its size."""
+
+    @classmethod
+    @abstractmethod
+    def merged(cls, lines: Sequence[Self], uses: Sequence[Uses]) -> tuple[Self, list[Positions]]:
+        """One line of the used cuts of several, and the positions there of the cuts of each;
+        those of unused ones mean nothing."""
 
     @abstractmethod
     def _ranks(self, array: Any) -> Ranks | None:
@@ -113,6 +125,24 @@ def number_in_order(
     number = np.empty(len(order), np.int64)
     number[order] = np.cumsum(first) - 1
     return order[first], number
+
+
+def merged_cuts(
+    lines: Iterable[Sequence[NDArray[Any]]], uses: Sequence[Uses]
+) -> tuple[list[NDArray[Any]], list[Positions]]:
+    """The distinct used cuts of several lines in their order, and the positions of each line's
+    cuts; a cut is a tuple of numbers in whose order cuts are, a line has an array for each."""
+    used = [use != UNUSED for use in uses]
+    keys = [
+        np.concatenate([key[kept] for key, kept in zip(column, used, strict=True)])
+        for column in zip(*lines, strict=True)
+    ]
+    first, number = number_in_order(np.lexsort(keys[::-1]), *keys)
+    ends = np.cumsum([0, *(kept.sum() for kept in used)])
+    positions = [np.zeros(len(kept), np.int32) for kept in used]
+    for found, kept, start, stop in zip(positions, used, ends, ends[1:]):
+        found[kept] = number[start:stop]
+    return [key[first] for key in keys], positions
 
 
 def integers(array: Any) -> Integers:

@@ -8,13 +8,14 @@ BooleanLine    ── always the same
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from pyarrow import types
 
 from tamis.matching.arrow_buffers import UNRANKED, Ranks, bits
-from tamis.matching.line import Arrays, Line
+from tamis.matching.line import Arrays, Line, Positions, Uses
 from tamis.matching.number_line import NumberLine, number_line
 from tamis.matching.string_line import StringLine, string_line
 from tamis.matching.timestamp_line import TimestampLine, timestamp_line
@@ -51,6 +52,11 @@ class BooleanLine(Line):
     def from_arrays(cls, arrays: Arrays) -> Self:
         """The line of ``arrays()``."""
         return cls()
+
+    @classmethod
+    def merged(cls, lines: Sequence[Self], uses: Sequence[Uses]) -> tuple[Self, list[Positions]]:
+        """The same line, with its one cut."""
+        return cls(), [np.zeros(1, np.int32) for _ in lines]
 
     def _ranks(self, array: Any) -> Ranks | None:
         if not types.is_boolean(array.type):

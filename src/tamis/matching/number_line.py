@@ -13,7 +13,7 @@ of its values.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
 
@@ -27,7 +27,9 @@ from tamis.matching.line import (
     Arrays,
     Line,
     Positions,
+    Uses,
     integers,
+    merged_cuts,
     number_in_order,
     positions_of,
 )
@@ -41,6 +43,8 @@ Numbers = Integers | NDArray[np.uint64] | Doubles
 _TOP = 2**63
 _LEAST = -(2**63)
 _EXACT = 2**53
+_NONE = 2**63 - 1
+_NO_WHOLE = 2**64 - 1
 _EXACT_POWER = 22
 """The greatest power of ten that is a double."""
 
@@ -122,6 +126,44 @@ def _integer_thresholds(pairs: _Pairs, after: Integers) -> tuple[Integers, Integ
     return least[:middle], least[middle:] ^ _LEAST
 
 
+class _Cuts(NamedTuple):
+    """Cuts by their thresholds alone: numbers in whose lexicographic order the cuts are, whatever
+    lines they come from, since all three ascend with the cut. Cuts with no value of any type
+    between them are one.
+
+    signed, unsigned    3, 0       least integer 3
+                     _NONE, 6      least integer 2^63 + 5
+                     _NONE, _NO_WHOLE      no integer
+    """
+
+    double: Integers  # the bits of the double, turned such that they order it; or _NONE
+    signed: Integers
+    unsigned: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, count: int, doubles: Doubles, signed: Integers, unsigned: Integers) -> _Cuts:
+        """The cuts of a line, so many, from its thresholds."""
+        double, least = np.full((2, count), _NONE)
+        above = np.full(count, _NO_WHOLE, np.uint64)
+        double[: len(doubles)] = _turned((doubles + 0.0).view(np.int64))  # no negative zero
+        least[: len(signed)] = signed
+        above[: len(signed)] = 0
+        above[len(signed) : len(signed) + len(unsigned)] = unsigned.view(np.uint64) + np.uint64(1)
+        return cls(double, least, above)
+
+    def thresholds(self) -> tuple[Doubles, Integers, Integers]:
+        """The thresholds of the line that has these cuts."""
+        doubles = _turned(self.double[self.double != _NONE]).view(np.float64)
+        is_whole = self.unsigned != _NO_WHOLE
+        unsigned = self.unsigned[is_whole & (self.unsigned > 0)] - np.uint64(1)
+        return doubles, self.signed[self.unsigned == 0], unsigned.view(np.int64)
+
+
+def _turned(bits: Integers) -> Integers:
+    """The bits of doubles as integers in the order of the doubles, and back."""
+    return bits ^ (bits >> 63 & _NONE)
+
+
 class NumberLine(Line):
     """The line of numbers."""
 
@@ -134,10 +176,10 @@ class NumberLine(Line):
     def rank(self, value: int | float) -> int:
         """The rank of a number; -1 for NaN."""
         if type(value) is float:
-            return bisect_right(self._doubles.sequence, value) if value == value else -1
+            return self._doubles.rank(value) if value == value else -1
         if value < _TOP:
-            return bisect_right(self._signed.sequence, value)
-        return len(self._signed) + bisect_right(self._unsigned.sequence, value - _TOP)
+            return self._signed.rank(value)
+        return len(self._signed) + self._unsigned.rank(value - _TOP)
 
     def arrays(self) -> Arrays:
         """Three arrays of thresholds, and the size."""
@@ -153,6 +195,16 @@ class NumberLine(Line):
         """The line of ``arrays()``."""
         size = int(arrays["size"][0])
         return cls(size, arrays["doubles"], arrays["signed"], arrays["unsigned"])
+
+    @classmethod
+    def merged(cls, lines: Sequence[Self], uses: Sequence[Uses]) -> tuple[Self, list[Positions]]:
+        """One line of the used cuts of several."""
+        cuts, positions = merged_cuts([line._cuts() for line in lines], uses)
+        return cls(len(cuts[0]) + 1, *_Cuts(*cuts).thresholds()), positions
+
+    def _cuts(self) -> _Cuts:
+        thresholds = self._doubles.numbers, self._signed.numbers, self._unsigned.numbers
+        return _Cuts.of(self.size - 1, *thresholds)  # type: ignore[arg-type]
 
     def _ranks(self, array: Any) -> Ranks | None:
         arrow_type = array.type

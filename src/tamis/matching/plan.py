@@ -150,13 +150,15 @@ def plan_of(segments: Sequence[Segment]) -> Plan:
     groups: list[Group] = []
     unserved = [np.empty(0, np.int64)]
     for number, segment in enumerate(segments):
-        for residual, sieve in _sieves(segment):
-            access = access_of(sieve, segment.axes)
+        for residual, sieve, axes in _sieves(segment):
+            access = access_of(sieve, axes)
             columns = [column.tolist() for column in (*access[:-1], sieve.width)]
-            for words, figures in zip(words_of(sieve, segment.axes), zip(*columns)):
+            for words, figures in zip(words_of(sieve, axes), zip(*columns)):
                 row: tuple[Any, ...] = (words, *figures, residual, number)
                 groups.append(Group(*row))
-            unserved.append(access.unserved)
+            table = segment.checks.conjunctions.slot
+            slots = table[access.unserved] if residual else access.unserved
+            unserved.append(slots.astype(np.int64))
     groups.sort(key=lambda group: -group.cost)
     slots = distinct(np.concatenate(unserved))
     return Plan(tuple(groups), tuple(slots[:MOST_UNSERVED].tolist()), len(slots))
@@ -168,8 +170,8 @@ def stats_of(segments: Sequence[Segment]) -> Stats:
     subscriptions, predicates = 0, 0
     for segment in segments:
         codes = []
-        for _, sieve in _sieves(segment):
-            codes.append(constraints_of(sieve, segment.axes))
+        for _, sieve, axes in _sieves(segment):
+            codes.append(constraints_of(sieve, axes))
             subscriptions += count_slots(sieve)
             arrays = {k: v for k, v in sieve._asdict().items() if isinstance(v, np.ndarray)}
             for part, name in _PARTS.items():
@@ -191,10 +193,10 @@ def stats_of(segments: Sequence[Segment]) -> Stats:
     )
 
 
-def _sieves(segment: Segment) -> Iterator[tuple[bool, Sieve]]:
-    """The sieves of a segment, and whether the oracle decides on what they find."""
-    yield False, segment.plain.arrays
-    yield True, segment.residual.arrays
+def _sieves(segment: Segment) -> Iterator[tuple[bool, Sieve, list[Axis]]]:
+    """The sieves of a segment with their axes, and whether what they find is tested further."""
+    for number, (sieve, axes) in enumerate(segment.sieves()):
+        yield number > 0, sieve.arrays, axes
 
 
 def _line_bytes(axis: Axis) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tamis.model.event import Event
+from tamis.model.kinds import Value
 from tamis.model.limits import Limits
 from tamis.model.taxonomy import Taxonomy
 from tamis.predicates.expression import Expression
@@ -45,23 +46,32 @@ class Pairs(NamedTuple):
 class Load(Protocol):
     """Many subscriptions on their way into a matcher; nothing is changed before ``install``."""
 
-    takes_shapes: bool
-
     def add(self, slot: Slot, expression: Expression) -> None:
         """Take in one subscription."""
 
     def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape; False if there is no room for its axes."""
 
-    def install(self) -> None:
-        """Let the next event see them all."""
+    def install(self, gone: Iterable[Slot] = ()) -> None:
+        """Let the next event see them all, and not see others, in one step."""
 
 
 class Matcher(Protocol):
-    """Slots are small integers that the engine gives out; it never gives one out twice."""
+    """Slots are small integers that the engine gives out; it never gives one out twice.
 
-    def add(self, slot: Slot, expression: Expression) -> None:
-        """Take in a subscription; the next event sees it."""
+    One thread at a time changes a matcher; any number may match meanwhile.
+    """
+
+    takes_shapes: bool
+
+    def add(self, slot: Slot, expression: Expression, gone: Iterable[Slot] = ()) -> None:
+        """Take in a subscription; the next event sees it, and does not see those in whose place
+        it is."""
+
+    def add_shape(
+        self, slot: Slot, shape: Shape, constants: Sequence[Value], gone: Iterable[Slot] = ()
+    ) -> None:
+        """Do the same with a subscription of a shape."""
 
     def load(self) -> Load:
         """Begin to take in many at once."""
@@ -69,7 +79,13 @@ class Matcher(Protocol):
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions; no event sees them any more."""
 
-    def match(self, event: Event) -> Iterator[Slot]:
+    def settle(self, timeout: float | None = None) -> None:
+        """Wait until what goes on in the background is done."""
+
+    def renumbered(self, slots: Integers, setting: Setting) -> Matcher:
+        """Another matcher with the same subscriptions under other slots; -1 is left out."""
+
+    def match(self, event: Event) -> Iterable[Slot]:
         """The slots of all subscriptions that the event matches, each once."""
 
     def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:

@@ -1,109 +1,251 @@
 """A segment: some subscriptions as boxes, immutable once built.
 
-    events ──axes──> points ──plain─────> matches
-                        └─────residual──> candidates ──oracle──> matches
+    events ──axes──> points ──plain────────────────────────────> matches
+                        ├──────checked──> pairs ──tests────────> matches
+                        └─found──sought──> pairs ──tests───────> matches
+                                                   └──oracle──> matches
 
 Subscriptions whose boxes say all that they say are in ``plain``: a stabbed box is a match. The
-others are in ``residual``: a stabbed box is a candidate, on which the oracle decides.
+conjunctions of all others have numbers. Boxes of those that seek something (a text in a title) are
+in a sieve for the axis of what was found there; those of the rest are in ``checked``. A stabbed box
+of theirs is a match when the tests of its conjunction hold (checks.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.axes import Axis, AxisKey, Ranks
-from tamis.matching.boxrows import BoxRows
+from tamis.language.parser import parse
+from tamis.matching.axes import Axis, AxisKey
+from tamis.matching.batch import Batch
+from tamis.matching.boxrows import LAST, BoxRows
+from tamis.matching.checks import ASK, FALSE, Checks, Conjunctions, Verdicts
+from tamis.matching.found import FoundAxis
 from tamis.matching.jit import announce_compilation
-from tamis.matching.sides import Axes
+from tamis.matching.lazily import lazy
+from tamis.matching.pointing import Pointing
+from tamis.matching.points import Points
+from tamis.matching.sides import Axes, Compiled
+from tamis.matching.sieve.boxes import Boxes
 from tamis.matching.sieve.kernels import fill_matches
 from tamis.matching.sieve.matcher import BoxSieve
+from tamis.matching.stringfile import string_arrays, strings_of
 from tamis.matching.terms import TermLine
-from tamis.predicates.normal import NormalForm
+from tamis.model.event import Event
+from tamis.model.kinds import Value
+from tamis.model.timestamp import Timestamp
+from tamis.predicates.normal import Literal, NormalForm
+
+Integers = NDArray[np.int32]
 
 
-class Stabbed(NamedTuple):
-    """Points and the slots of the boxes that they stab; certain ones are matches."""
+class Candidates(NamedTuple):
+    """Points, the conjunctions whose boxes they stab, and what the tests say of these pairs."""
 
-    point: NDArray[np.int32]
-    slot: NDArray[np.int32]
-    certain: bool
+    point: Integers
+    slot: Integers
+    ask: NDArray[np.bool_]
+    """Whether only the oracle can tell."""
+    several: bool
+    """Whether a point may come again with the same slot."""
+
+
+class Sought(NamedTuple):
+    """Boxes that need something to be found."""
+
+    found: FoundAxis
+    sieve: BoxSieve
 
 
 class Segment:
     """Boxes in the rank space of some axes."""
 
-    def __init__(self, axes: Sequence[Axis], plain: BoxSieve, residual: BoxSieve) -> None:
+    def __init__(
+        self,
+        axes: Sequence[Axis],
+        plain: BoxSieve,
+        checked: BoxSieve,
+        sought: Sequence[Sought],
+        checks: Checks,
+    ) -> None:
         self.axes = list(axes)
         self.plain = plain
-        self.residual = residual
+        self.checked = checked
+        self.sought = list(sought)
+        self.checks = checks
+        searched = {each.found.axis.key.path for each in sought}
+        self.valued = sorted({*checks.paths, *searched})
+        """The attributes whose values are asked for, not only their ranks."""
 
-    def stab(self, points: Ranks, limit: int | None = None) -> Iterator[Stabbed]:
-        """The slots of the boxes that the points stab, in chunks of bounded size.
+    @classmethod
+    def of_boxes(cls, axes: Sequence[Axis], boxes: Boxes) -> Segment:
+        """A segment of subscriptions that are boxes and no more."""
+        none = np.empty(0, np.int32)
+        nothing = Boxes(np.zeros(1, np.int64), none, none, none, none, boxes.size)
+        checks = Checks([], Conjunctions.none())
+        return cls(axes, BoxSieve(boxes), BoxSieve(nothing), [], checks)
 
-        Each pair of a point and a slot comes once. The ``limit`` is one of certain slots for each
-        point.
-        """
-        for chunk in self.plain.chunks(points, limit):
-            yield Stabbed(chunk.event, chunk.slot, True)
-        for chunk in self.residual.chunks(points):
-            yield Stabbed(chunk.event, chunk.slot, False)
+    @lazy
+    def pointing(self) -> Pointing:
+        """The way from one event to its point."""
+        return Pointing(self.axes, np.int32)
+
+    def warm_up(self) -> None:
+        """Make what is made when it is first needed, before an event has to wait for it."""
+        samples: list[Value] = [0, 0.5, 2**63, "", Timestamp(0)]
+        for axis in self.axes:
+            for value in samples:
+                axis.rank(value)
+        self.plain.match_one(self.pointing.point(Event({})))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether boxes say all."""
+        return not len(self.checks.conjunctions.slot)
+
+    def stab(self, points: Points, limit: int | None = None) -> Iterator[tuple[Integers, Integers]]:
+        """Points and the slots of the plain boxes that they stab, in chunks; each pair once, at
+        most ``limit`` for each point."""
+        for chunk in self.plain.chunks(points.ranks, limit):
+            yield chunk.event, chunk.slot
+
+    def candidates(self, points: Points, batch: Batch) -> Iterator[Candidates]:
+        """What the other boxes find, without the pairs that tests exclude."""
+        if self.is_plain:
+            return
+        for chunk in self.checked.chunks(points.ranks):
+            yield self._tested(chunk.event, chunk.slot, points, batch)
+        for found, sieve in self.sought:
+            for number, ranks in found.points(points, batch):
+                for chunk in sieve.chunks(ranks):
+                    yield self._tested(number[chunk.event], chunk.slot, points, batch)
+
+    def _tested(
+        self, point: Integers, conjunction: Integers, points: Points, batch: Batch
+    ) -> Candidates:
+        said: Verdicts = self.checks.verdicts(point, conjunction, points, batch)
+        kept = np.flatnonzero(said != FALSE)
+        table = self.checks.conjunctions
+        several = bool(table.several[conjunction[kept]].any())
+        return Candidates(point[kept], table.slot[conjunction[kept]], said[kept] == ASK, several)
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The segment as named flat arrays."""
+        import pyarrow as pa
+
         parts = {f"axes/{number}/": axis.arrays() for number, axis in enumerate(self.axes)}
-        parts |= {"plain/": self.plain.to_arrays(), "residual/": self.residual.to_arrays()}
+        parts |= {"plain/": self.plain.to_arrays(), "checked/": self.checked.to_arrays()}
+        for number, (found, sieve) in enumerate(self.sought):
+            parts[f"found/{number}/"] = found.axis.arrays()
+            parts[f"sought/{number}/"] = sieve.to_arrays()
+        literals = self.checks.literals
+        texts = pa.array([str(predicate) for predicate, _ in literals], pa.large_string())
+        parts["tests/"] = string_arrays(texts)
+        parts["tests/"]["positive"] = np.array([positive for _, positive in literals], bool)
+        parts["conjunctions/"] = self.checks.conjunctions._asdict()
         return {
             prefix + part + name: array
             for part, arrays in parts.items()
             for name, array in arrays.items()
         }
 
-    def header(self) -> list[Any]:
+    def header(self) -> dict[str, Any]:
         """What the arrays do not tell: path and sort of each axis."""
-        return [[list(axis.key.path), axis.key.sort] for axis in self.axes]
+        found = [each.found.axis for each in self.sought]
+        return {"axes": _keys(self.axes), "found": _keys(found)}
 
     @classmethod
     def from_arrays(
         cls,
-        header: list[Any],
+        header: Mapping[str, Any],
         arrays: Mapping[str, NDArray[Any]],
         prefix: str,
         terms: TermLine | None,
     ) -> Segment:
         """The segment of ``arrays`` and ``header``."""
-        by_axis: dict[str, dict[str, NDArray[Any]]] = {}
-        for name in arrays:
-            if name.startswith(prefix):
-                part, _, field = name[len(prefix) :].partition("/")
-                if part == "axes":
-                    part, _, field = field.partition("/")
-                by_axis.setdefault(part, {})[field] = arrays[name]
-        axes = [
-            Axis.from_arrays(AxisKey(tuple(path), sort), by_axis.get(str(number), {}), "", terms)
-            for number, (path, sort) in enumerate(header)
+        parts = _by_part(arrays, prefix)
+        axes = _axes(header["axes"], parts, "axes", terms)
+        found = _axes(header["found"], parts, "found", terms)
+        sought = [
+            Sought(FoundAxis(axis), BoxSieve.from_arrays(parts[f"sought/{number}"]))
+            for number, axis in enumerate(found)
         ]
-        plain = BoxSieve.from_arrays(by_axis["plain"])
-        return cls(axes, plain, BoxSieve.from_arrays(by_axis["residual"]))
+        tests = parts["tests"]
+        texts: Any = strings_of(tests).to_pylist()
+        literals = [
+            Literal(parse(text), positive)
+            for text, positive in zip(texts, tests["positive"].tolist(), strict=True)
+        ]
+        checks = Checks(literals, Conjunctions(**parts["conjunctions"]))
+        plain = BoxSieve.from_arrays(parts["plain"])
+        return cls(axes, plain, BoxSieve.from_arrays(parts["checked"]), sought, checks)
 
     def slots(self) -> NDArray[np.int32]:
-        """The slots of all boxes."""
-        both = [self.plain.arrays.slot, self.residual.arrays.slot]
-        return np.unique(np.concatenate([np.where(slot < 0, ~slot, slot) for slot in both]))
+        """The slots of all subscriptions."""
+        return np.unique(np.concatenate([self.plain.slots(), self.checks.conjunctions.slot]))
 
-    @cached_property
+    def box_slots(self) -> Integers:
+        """The slot of each box."""
+        table = self.checks.conjunctions.slot
+        slots = [self.plain.slots()]
+        slots += [table[sieve.slots()] for sieve in (self.checked, *(s.sieve for s in self.sought))]
+        return np.concatenate(slots)
+
+    @property
+    def boxes(self) -> int:
+        """How many boxes there are."""
+        return sum(len(sieve.arrays.slot) for sieve, _ in self.sieves())
+
+    @lazy
     def most_slot(self) -> int:
         """The greatest slot, or -1."""
-        return int(self.slots().max(initial=-1))
+        slot = self.plain.arrays.slot
+        others = self.checks.conjunctions.slot
+        most = max(slot.max(initial=-1), (~slot).max(initial=-1), others.max(initial=-1))
+        return int(most)
 
     @property
     def nbytes(self) -> int:
         """Memory of the boxes."""
-        return self.plain.nbytes + self.residual.nbytes
+        return sum(sieve.nbytes for sieve, _ in self.sieves())
+
+    def sieves(self) -> Iterator[tuple[BoxSieve, list[Axis]]]:
+        """All sieves, the plain one first, with their axes."""
+        yield self.plain, self.axes
+        yield self.checked, self.axes
+        for found, sieve in self.sought:
+            yield sieve, [*self.axes, found.axis]
+
+
+def _keys(axes: Sequence[Axis]) -> list[Any]:
+    return [[list(axis.key.path), axis.key.sort] for axis in axes]
+
+
+def _by_part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, dict[str, NDArray[Any]]]:
+    """The arrays below a prefix by part: "plain", "sought/3"."""
+    numbered = ("axes", "found", "sought")
+    parts: dict[str, dict[str, NDArray[Any]]] = {}
+    for name in arrays:
+        if name.startswith(prefix):
+            part, _, rest = name[len(prefix) :].partition("/")
+            if part in numbered:
+                number, _, rest = rest.partition("/")
+                part = f"{part}/{number}"
+            parts.setdefault(part, {})[rest] = arrays[name]
+    return parts
+
+
+def _axes(
+    header: Any, parts: Mapping[str, Mapping[str, NDArray[Any]]], part: str, terms: TermLine | None
+) -> list[Axis]:
+    return [
+        Axis.from_arrays(AxisKey(tuple(path), sort), parts.get(f"{part}/{number}", {}), "", terms)
+        for number, (path, sort) in enumerate(header)
+    ]
 
 
 class SegmentBuilder:
@@ -112,27 +254,61 @@ class SegmentBuilder:
     def __init__(self, terms: TermLine | None) -> None:
         self.axes = Axes(terms)
         self.plain = BoxRows()
-        self.residual = BoxRows()
+        self._checked = BoxRows()
+        self._sought: list[BoxRows] = []
+        self._literals: dict[Literal, int] = {}
+        self._conjunctions: list[tuple[int, list[int], bool, bool]] = []
 
     def add(self, slot: int, form: NormalForm) -> None:
         """Take in one subscription."""
-        compiled = [self.axes.boxes(conjunction) for conjunction in form.conjunctions]
-        exact = all(exact for _, exact in compiled)
-        rows = self.plain if exact else self.residual
-        for boxes, _ in compiled:
-            for box in boxes:
-                rows.add(slot, box)
+        compiled = [self.axes.compile(conjunction) for conjunction in form.conjunctions]
+        if all(each.exact for each in compiled):
+            for each in compiled:
+                for box in each.boxes:
+                    self.plain.add(slot, box)
+            return
+        for each in compiled:
+            self._add_conjunction(slot, each, len(compiled) > 1)
+
+    def _add_conjunction(self, slot: int, compiled: Compiled, several: bool) -> None:
+        number = len(self._conjunctions)
+        literals = self._literals
+        tests = [literals.setdefault(test, len(literals)) for test in compiled.tests]
+        self._conjunctions.append((slot, tests, compiled.oracle, several))
+        rows, side = self._checked, []
+        if compiled.sought is not None:
+            axis, interval = compiled.sought
+            while len(self._sought) <= axis:
+                self._sought.append(BoxRows())
+            rows, side = self._sought[axis], [(LAST, interval)]
+        for box in compiled.boxes:
+            rows.add(number, [*box, *side])
 
     def finish(self) -> Segment:
         """Sort cuts, resolve ranks, build the sieves."""
-        _announce_once()
+        announce_compilation(fill_matches)
         finished = [builder.finish() for builder in self.axes.builders]
         axes = [axis for axis, _ in finished]
         positions = [found for _, found in finished]
         plain = BoxSieve(self.plain.resolve(axes, positions))
-        return Segment(axes, plain, BoxSieve(self.residual.resolve(axes, positions)))
+        checked = BoxSieve(self._checked.resolve(axes, positions))
+        sought = []
+        for builder, rows in zip(self.axes.found, self._sought, strict=True):
+            axis, found = builder.finish()
+            boxes: Boxes = rows.resolve([*axes, axis], [*positions, found])
+            sought.append(Sought(FoundAxis(axis), BoxSieve(boxes)))
+        checks = Checks(list(self._literals), self._table())
+        return Segment(axes, plain, checked, sought, checks)
 
-
-@cache
-def _announce_once() -> None:
-    announce_compilation(fill_matches)
+    def _table(self) -> Conjunctions:
+        slots, tests, oracle, several = (
+            zip(*self._conjunctions) if self._conjunctions else ([],) * 4
+        )
+        start = np.cumsum([0, *map(len, tests)])
+        return Conjunctions(
+            np.array(slots, np.int32),
+            start.astype(np.int32),
+            np.array([test for each in tests for test in each], np.int32),
+            np.array(oracle, bool),
+            np.array(several, bool),
+        )

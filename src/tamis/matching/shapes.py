@@ -59,6 +59,8 @@ class Shape(NamedTuple):
     """The sides of a conjunction with holes; they say all that it says."""
 
     sides: tuple[ShapeSide, ...]
+    crossing: tuple[tuple[int, int], ...]
+    """Pairs of holes that make a subscription contradict itself if the first is greater."""
 
     def add(
         self, axes: Axes, rows: BoxRows, slots: NDArray[np.int32], columns: Sequence[Column]
@@ -88,15 +90,6 @@ class Shape(NamedTuple):
             rows.add_many(slots, combination)
         return True
 
-    def crossing(self) -> list[tuple[int, int]]:
-        """Pairs of holes that make a subscription contradict itself if the first is greater."""
-        return [
-            (low.hole, high.hole)
-            for side in self.sides
-            for low, high in side.ranges
-            if low.hole is not None and high.hole is not None and low.hole != high.hole
-        ]
-
 
 def _references(
     end: End, limit: int, builder: AxisBuilder, columns: Sequence[Column]
@@ -123,7 +116,13 @@ def shape_of(fill: Callable[[Sequence[Value]], Expression], kinds: Sequence[Kind
     complete = len(found) == len(sides) and len(used) == len(kinds)
     if not complete or prod(len(side.ranges) for side in found) > MAX_BOXES:
         return None
-    return Shape(tuple(found))
+    crossing = [
+        (low.hole, high.hole)
+        for side in found
+        for low, high in side.ranges
+        if low.hole is not None and high.hole is not None and low.hole != high.hole
+    ]
+    return Shape(tuple(found), tuple(crossing))
 
 
 def _is_plain(node: Expression) -> bool:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise, product
+from typing import Any, NamedTuple
 
 from tamis.matching.axes import (
+    CONTAINED,
     GREATEST,
     LEAST,
     LINES,
@@ -28,9 +30,10 @@ from tamis.matching.axes import (
     Bound,
     Interval,
 )
-from tamis.matching.derived import derived_set
+from tamis.matching.checks import is_checked
+from tamis.matching.derived import derived_set, sought_by
 from tamis.matching.terms import TermLine
-from tamis.model.kinds import Kind
+from tamis.model.kinds import Kind, Value
 from tamis.model.paths import Path
 from tamis.predicates.expression import (
     Comparison,
@@ -45,38 +48,62 @@ from tamis.predicates.normal import Conjunction, Literal
 from tamis.predicates.terms import Attribute, terms_within
 from tamis.predicates.valueset import GREATEST as LAST
 from tamis.predicates.valueset import LEAST as FIRST
-from tamis.predicates.valueset import Cut, ValueSet
+from tamis.predicates.valueset import Cut, ValueSet, points
 
 MAX_BOXES = 1_024
 """Boxes that one conjunction may become, unless a single side alone has more intervals."""
 MAX_AXES = 2_000
 """Axes of one segment; what rarer attributes are asked is left to the oracle."""
+MAX_FOUND = 200
+"""Axes of found things; what is sought in more attributes is tested, not sought."""
 
 RangeEnd = tuple[int, Cut | None]
 Box = list[tuple[int, Interval]]
 """The axes, by number, and the interval of each."""
 
 
+class Compiled(NamedTuple):
+    """The boxes of a conjunction, what is sought besides, and what is left to be tested then."""
+
+    boxes: list[Box]
+    sought: tuple[int, Interval] | None
+    tests: tuple[Literal, ...]
+    oracle: bool
+    """Whether only the oracle can tell the rest."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the boxes say it all."""
+        return self.sought is None and not self.tests and not self.oracle
+
+
 class Axes:
     """The axes of a segment while it takes in subscriptions."""
+
+    most_found = MAX_FOUND
 
     def __init__(self, terms: TermLine | None) -> None:
         self._terms = terms
         self._numbers: dict[AxisKey, int] = {}
-        self.builders: list[AxisBuilder] = []
+        self.builders: list[Any] = []
+        self.found: list[AxisBuilder] = []
+        """Axes of found things, numbered for themselves."""
 
     def number(self, key: AxisKey) -> int | None:
         """The number of an axis, which is made if need be; None if there is no room for more."""
         number = self._numbers.get(key)
         if number is None and len(self.builders) < MAX_AXES:
             number = self._numbers[key] = len(self.builders)
-            self.builders.append(AxisBuilder(key, self._terms))
+            self.builders.append(self.make(key))
         return number
 
-    def boxes(self, conjunction: Conjunction) -> tuple[list[Box], bool]:
-        """The boxes of a conjunction, and whether they say all that it does."""
+    def make(self, key: AxisKey) -> Any:
+        """A new axis."""
+        return AxisBuilder(key, self._terms)
+
+    def compile(self, conjunction: Conjunction) -> Compiled:
+        """The boxes of a conjunction, and what they do not say."""
         sides: dict[int, list[Interval]] = {}
-        exact = True
         sets = {AxisKey(path, sort_of(values)): values for path, values in conjunction.box.items()}
         others = []
         for literal in conjunction.literals:
@@ -86,22 +113,62 @@ class Axes:
             else:
                 key, values = found
                 sets[key] = sets[key] & values if key in sets else values
+        exact = True
         for key, values in sets.items():
             number = self.number(key)
             if number is None:
                 exact = False
             else:
                 sides[number] = list(self._intervals(number, values))
+        tests = []
         for literal in others:
-            exact &= self._add_literal(literal, sides)
+            if self._add_literal(literal, sides):
+                continue
+            if is_checked(literal):
+                tests.append(literal)
+            else:
+                exact = False
+        sought = self._sought(tests)
         exact &= _widen(sides)
         numbers = sorted(sides)
         combinations = product(*(sides[number] for number in numbers))
-        return [list(zip(numbers, combination)) for combination in combinations], exact
+        boxes = [list(zip(numbers, combination)) for combination in combinations]
+        return Compiled(boxes, sought, tuple(tests), not exact)
+
+    def _sought(self, tests: list[Literal]) -> tuple[int, Interval] | None:
+        """The axis of found things, by its number, and what is sought there: the longest text of
+        all tests, or a value. A test that says no more than that is taken out."""
+        best: tuple[int, AxisKey, Value, Literal, bool] | None = None
+        for literal in tests:
+            for key, value, whole in sought_by(literal):
+                weight = 1_000 if key.sort == CONTAINED else len(str(value))
+                if best is None or weight > best[0]:
+                    best = weight, key, value, literal, whole
+        if best is None:
+            return None
+        _, key, value, literal, whole = best
+        number = self._found_number(key)
+        if number is None:
+            return None
+        if whole:
+            tests.remove(literal)
+        (interval,) = self._ranges(self.found[number], points([value]))
+        return number, interval
+
+    def _found_number(self, key: AxisKey) -> int | None:
+        keys = [builder.key for builder in self.found]
+        if key in keys:
+            return keys.index(key)
+        if len(keys) >= self.most_found:
+            return None
+        self.found.append(AxisBuilder(key, None))
+        return len(keys)
 
     def _intervals(self, number: int, values: ValueSet) -> Iterable[Interval]:
         """A set of values as intervals of its axis."""
-        builder = self.builders[number]
+        return self._ranges(self.builders[number], values)
+
+    def _ranges(self, builder: AxisBuilder, values: ValueSet) -> Iterable[Interval]:
         if tells_gaps(values):
             builder.tell_gaps()
         for (low_line, low), (high_line, high) in axis_ranges(values, builder.key.sort):
@@ -175,7 +242,7 @@ def axis_ranges(values: ValueSet, sort: str) -> list[tuple[RangeEnd, RangeEnd]]:
 
 
 def _line_ranges(values: ValueSet, sort: str) -> Iterable[tuple[int, Cut | None, Cut | None]]:
-    mixed = sort == MIXED
+    mixed = sort in (MIXED, CONTAINED)
     for kind in LINES:
         line = LINES.index(kind) if mixed else 0
         if kind is Kind.BOOLEAN:

@@ -1,78 +1,265 @@
-"""The sieve as a matcher: subscriptions compiled to boxes, in segments.
+"""The sieve as a matcher: subscriptions compiled to boxes, in segments that merge as they grow.
 
-New subscriptions gather in a *live* segment, which is compiled anew when an event comes and it has
-changed; when it has grown large it is frozen, and another begins. Removed subscriptions of frozen
-segments are left out of the results until their segment is compiled again.
+    add ──> live ──full──> waiting ──frozen──> segment ─┐
+                                               segment ─┴─merged──> segment
+                                               ...                  the first ones are the largest
+
+A new subscription goes to the live part (live.py), where the next event finds it. When that is full
+another begins, and a thread makes a segment of it, and one of several segments when the later ones
+are not much smaller than the one before: there are as many as the logarithm of the number of
+subscriptions, and each subscription is merged about as often. Readers never wait: what they look
+at is a snapshot (snapshot.py).
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.arrow_points import TooManyPointsError, UnsupportedTypeError, arrow_points
-from tamis.matching.axes import Axis
+from tamis.errors import TamisError
 from tamis.matching.batch import Batch
-from tamis.matching.jit import kernel
-from tamis.matching.points import Points, points_of
+from tamis.matching.freezing import frozen_boxes, frozen_forms
+from tamis.matching.live import Live, LiveView, NoRoomError
+from tamis.matching.locking import Lock
+from tamis.matching.merging import TooManyAxesError, merged
 from tamis.matching.protocol import Pairs, Setting, Slot
 from tamis.matching.segment import Segment, SegmentBuilder
 from tamis.matching.shapes import Shape
+from tamis.matching.snapshot import NEVER, Aged, Snapshot
+from tamis.matching.stabbing import Stabbing
 from tamis.matching.terms import TermLine
 from tamis.model.event import Event
+from tamis.model.kinds import Value
 from tamis.predicates.expression import Expression
-from tamis.predicates.normal import NormalForm, normalise
+from tamis.predicates.normal import normalise
 
-Integers = NDArray[np.int32]
-
-EVENTS = 4_096
-"""Events that are no columns, whose points are made at a time."""
-LIVE = 4_096
-"""Subscriptions in the live segment when it is frozen."""
+LIVE = 2_048
+"""Boxes in the live part when it is full, and changes after which segments are looked at."""
+RATIO = 4
+"""A segment is merged with all later ones when they hold more than this part of its boxes."""
+_WAITING = 8
+"""Live parts that may wait; who adds faster than they are frozen helps."""
 
 
 class SieveMatcher:
-    """Keeps subscriptions in segments."""
+    """Keeps subscriptions in segments; one thread at a time changes it, any number match."""
+
+    takes_shapes = True
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._terms = None if setting.taxonomy is None else TermLine(setting.taxonomy)
-        self._frozen: list[Segment] = []
-        self._live: dict[Slot, NormalForm] = {}
-        self._compiled: Segment | None = None
-        self._removed: set[Slot] = set()
+        self._live = Live(self._terms)
+        nobody = np.full(1_024, NEVER)
+        self._snapshot = Snapshot((), (self._live.view(),), 0, 0, nobody)
+        self._changes = 0
+        self._lock = Lock()
+        self._worker: threading.Thread | None = None
+        self._failure: BaseException | None = None
+        self._compiled = _Compiled((), [])
 
-    def add(self, slot: Slot, expression: Expression) -> None:
-        """Take in a subscription."""
-        self._live[slot] = normalise(expression, self._setting.limits)
-        self._compiled = None
+    # Changes.
+
+    def add(self, slot: Slot, expression: Expression, gone: Iterable[Slot] = ()) -> None:
+        """Take in a subscription, in the place of others."""
+        form = normalise(expression, self._setting.limits)
+        with self._lock:
+            segments = []
+            try:
+                self._live.add(slot, form)
+            except NoRoomError:
+                segments.append(frozen_forms({slot: form}, self._terms))
+                self._rotate()
+            self._publish(slot, gone, segments)
+
+    def add_shape(
+        self, slot: Slot, shape: Shape, constants: Sequence[Value], gone: Iterable[Slot] = ()
+    ) -> None:
+        """Take in a subscription of a shape, in the place of others."""
+        with self._lock:
+            try:
+                self._live.add_shape(slot, shape, constants)
+            except NoRoomError:
+                self._rotate()
+                self._live.add_shape(slot, shape, constants)
+            self._publish(slot, gone)
 
     def load(self) -> SieveLoad:
         """Begin to take in many at once, as a segment of their own."""
-        return SieveLoad(SegmentBuilder(self._terms), self._setting, self._frozen)
+        return SieveLoad(self, self._setting, self._terms)
+
+    def install(self, segment: Segment, gone: Iterable[Slot] = ()) -> None:
+        """Let events see a segment, and not see others."""
+        with self._lock:
+            self._publish(segment.most_slot, gone, [segment])
+            if _to_merge(self._snapshot) is not None:
+                self._wake()
 
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions."""
-        for slot in slots:
-            if self._live.pop(slot, None) is None:
-                self._removed.add(slot)
-            else:
-                self._compiled = None
+        with self._lock:
+            self._publish(-1, slots)
+
+    def _publish(self, slot: Slot, gone: Iterable[Slot], segments: Iterable[Segment] = ()) -> None:
+        """Let readers see what is live, with slots up to one perhaps new, and new segments, but
+        not what is gone; all in one step."""
+        now = self._snapshot
+        died, epoch, last = now.died, now.epoch, now.last
+        if slot >= len(died):
+            died = np.concatenate((died, np.full(max(len(died), slot + 1), NEVER)))
+        gone = list(gone)
+        if gone:
+            epoch = last = epoch + 1
+            died[gone] = epoch
+        lives = now.lives
+        if self._live.boxes != lives[-1].boxes:
+            lives = (*lives[:-1], self._live.view())
+        aged = tuple(Aged(segment, now.epoch) for segment in segments)
+        self._snapshot = Snapshot((*now.segments, *aged), lives, epoch, last, died)
+        self._changes += 1
+        if self._live.boxes >= LIVE:
+            self._rotate()
+        elif self._changes >= LIVE:
+            self._wake()
+
+    def _rotate(self) -> None:
+        """Let the live part wait to become a segment, and begin another."""
+        view = self._live.view()
+        self._live = Live(self._terms)
+        now = self._snapshot
+        self._snapshot = now._replace(lives=(*now.lives[:-1], view, self._live.view()))
+        self._wake()
+        if len(self._snapshot.lives) > _WAITING:
+            self._freeze(self._snapshot.lives[0])
+
+    # The background.
+
+    def _wake(self) -> None:
+        self._changes = 0
+        if self._worker is None or not self._worker.is_alive():  # as after a fork
+            self._worker = threading.Thread(target=self._work, name="tamis-merging")
+            self._worker.start()
+
+    def _work(self) -> None:
+        try:
+            while self._step():
+                pass
+        except BaseException as error:
+            self._failure = error
+            self._worker = None
+            raise
+
+    def _step(self) -> bool:
+        """Freeze a live part, or merge some segments; False if nothing is left to do."""
+        with self._lock:
+            now = self._snapshot
+            several = None if len(now.lives) > 1 else _to_merge(now) or _to_tidy(now)
+            if len(now.lives) == 1 and several is None:
+                self._worker = None
+                return False
+        if several is None:
+            self._freeze(now.lives[0])
+        else:
+            self._merge(now, several)
+        return True
+
+    def _freeze(self, view: LiveView) -> None:
+        """Make a segment of a live part."""
+        now = self._snapshot
+        aged = tuple(Aged(segment, now.epoch) for segment in self._frozen(view, now))
+        for each in aged:
+            each.segment.warm_up()
+        with self._lock:
+            then = self._snapshot
+            lives = tuple(each for each in then.lives if each is not view)
+            if len(lives) < len(then.lives):  # or else somebody was faster
+                self._snapshot = then._replace(segments=(*then.segments, *aged), lives=lives)
+
+    def _frozen(self, view: LiveView, now: Snapshot) -> list[Segment]:
+        """A live part as a segment, or two if they have many axes."""
+        slot, asks = view.slot[: view.boxes], view.asks[: view.boxes]
+        left = now.died[slot] > now.epoch
+        found = []
+        if (left & ~asks).any():
+            found.append(frozen_boxes(view, left & ~asks, self._terms))
+        if (left & asks).any():
+            others = np.unique(slot[left & asks]).tolist()
+            found.append(frozen_forms({slot: view.forms[slot] for slot in others}, self._terms))
+        if len(found) < 2:
+            return found
+        try:
+            return [merged(found)]
+        except TooManyAxesError:
+            return found
+
+    def _merge(self, now: Snapshot, several: slice) -> None:
+        """Make one segment of some neighbours."""
+        parts = now.segments[several]
+        slots = np.arange(len(now.died), dtype=np.int32)
+        slots[now.died <= now.epoch] = -1
+        try:
+            whole = merged([each.segment for each in parts], slots)
+            whole.warm_up()
+            found = [Aged(whole, now.epoch)] if whole.boxes else []
+        except TooManyAxesError:
+            found = [each._replace(apart=True) for each in parts]
+        with self._lock:
+            then = self._snapshot
+            before, after = then.segments[: several.start], then.segments[several.stop :]
+            self._snapshot = then._replace(segments=(*before, *found, *after))
+
+    def settle(self, timeout: float | None = None) -> None:
+        """Wait until everything is in segments, and these are merged."""
+        with self._lock:
+            if self._live.boxes:
+                self._rotate()
+            self._wake()
+            worker = self._worker
+        if worker is not None:
+            worker.join(timeout)
+            if worker.is_alive():
+                raise TimeoutError(f"segments are still being merged after {timeout} seconds")
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise TamisError(f"merging failed: {failure}") from failure
+
+    def renumbered(self, slots: NDArray[np.int32], setting: Setting) -> SieveMatcher:
+        """Another matcher with the same subscriptions under other slots; -1 is left out."""
+        other = SieveMatcher(setting)
+        for segment in self.segments():
+            other.install(merged([segment], slots))
+        return other
+
+    # Matching.
 
     def segments(self) -> list[Segment]:
-        """All segments, with everything compiled."""
-        if self._compiled is None and self._live:
-            builder = SegmentBuilder(self._terms)
-            for slot, form in self._live.items():
-                builder.add(slot, form)
-            self._compiled = builder.finish()
-        if self._compiled is not None and len(self._live) >= LIVE:
-            self._frozen.append(self._compiled)
-            self._live, self._compiled = {}, None
-        return self._frozen if self._compiled is None else [*self._frozen, self._compiled]
+        """All segments, those of the live parts as well."""
+        return [each.segment for each in self._everything().segments]
+
+    def _everything(self) -> Snapshot:
+        """The snapshot with segments in the place of live parts."""
+        now = self._snapshot
+        found = self._compiled
+        same = len(found.lives) == len(now.lives)
+        if not same or any(ours is not theirs for ours, theirs in zip(found.lives, now.lives)):
+            segments = [each for view in now.lives for each in self._frozen(view, now)]
+            found = _Compiled(now.lives, [Aged(segment, now.epoch) for segment in segments])
+            self._compiled = found
+        return now._replace(segments=(*now.segments, *found.segments), lives=())
+
+    def match(self, event: Event) -> list[Slot]:
+        """The slots of all subscriptions that the event matches."""
+        return Stabbing(self._snapshot, self._setting.oracle).match(event)
+
+    def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
+        """The pairs of many events, in chunks."""
+        return Stabbing(self._everything(), self._setting.oracle).match_batch(batch, limit)
+
+    # Files.
 
     def arrays(self) -> tuple[list[Any], dict[str, NDArray[Any]]]:
         """A header and flat arrays of all segments; removed subscriptions are in them still."""
@@ -86,80 +273,20 @@ class SieveMatcher:
         self, header: list[Any], arrays: Mapping[str, NDArray[Any]], removed: Iterable[Slot]
     ) -> None:
         """Take in the segments of ``arrays``."""
-        for number, part in enumerate(header):
-            prefix = f"segments/{number}/"
-            self._frozen.append(Segment.from_arrays(part, arrays, prefix, self._terms))
-        self._removed.update(removed)
-
-    def match(self, event: Event) -> Iterator[Slot]:
-        """The slots of all subscriptions that the event matches."""
-        for pairs in self.match_batch(Batch([event], self._setting.limits), None):
-            yield from pairs.slot.tolist()
-
-    def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
-        """The pairs of many events, in chunks."""
-        taken = None if limit is None else np.zeros(len(batch), np.int32)
-        for pairs in self._pairs(batch, limit):
-            if limit is None or taken is None:
-                yield pairs
-            else:
-                kept = mark_within(pairs.row, taken, limit)
-                yield Pairs(pairs.row[kept], pairs.slot[kept])
-
-    def _pairs(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
-        for segment in self.segments():
-            for start, part in parts(batch):
-                for first, piece, points in pointed(part, segment.axes):
-                    for pairs in self._stabbed(segment, points, piece, limit):
-                        yield pairs.shifted(start + first)
-
-    def _stabbed(
-        self, segment: Segment, points: Points, batch: Batch, limit: int | None
-    ) -> Iterator[Pairs]:
-        several = points.row is not None
-        stamp = np.full(segment.most_slot + 1 if several else 0, -1, np.int32)
-        most = None if several or self._removed else limit
-        for found in segment.stab(points.ranks, most):
-            row, slot = found.point, found.slot
-            if points.row is not None:
-                row = points.row[row].astype(np.int32)
-                kept = mark_first(row, slot, stamp)
-                row, slot = row[kept], slot[kept]
-            if found.certain:
-                yield self._alive(Pairs(row, slot))
-            else:
-                yield self._decided(row, slot, batch)
-        for left in points.left:
-            slots = segment.slots()
-            yield self._decided(np.full(len(slots), left, np.int32), slots, batch)
-
-    def _alive(self, pairs: Pairs) -> Pairs:
-        if not self._removed:
-            return pairs
-        kept = ~np.isin(pairs.slot, np.fromiter(self._removed, np.int64))
-        return Pairs(pairs.row[kept], pairs.slot[kept])
-
-    def _decided(self, row: Integers, slot: Integers, batch: Batch) -> Pairs:
-        """Those of some candidates that the oracle finds to match."""
-        row, slot = self._alive(Pairs(row, slot))
-        oracle = self._setting.oracle
-        kept = np.fromiter(
-            (oracle(batch.event(one), other) for one, other in zip(row.tolist(), slot.tolist())),
-            bool,
-            len(row),
-        )
-        return Pairs(row[kept], slot[kept])
+        with self._lock:
+            for number, part in enumerate(header):
+                segment = Segment.from_arrays(part, arrays, f"segments/{number}/", self._terms)
+                self._publish(segment.most_slot, (), [segment])
+            self.remove(removed)
 
 
 class SieveLoad:
     """Subscriptions on their way into a segment of their own."""
 
-    takes_shapes = True
-
-    def __init__(self, builder: SegmentBuilder, setting: Setting, segments: list[Segment]) -> None:
-        self._builder = builder
+    def __init__(self, matcher: SieveMatcher, setting: Setting, terms: TermLine | None) -> None:
+        self._matcher = matcher
+        self._builder = SegmentBuilder(terms)
         self._setting = setting
-        self._segments = segments
 
     def add(self, slot: Slot, expression: Expression) -> None:
         """Take in one subscription."""
@@ -169,55 +296,35 @@ class SieveLoad:
         """Take in many subscriptions of one shape."""
         return shape.add(self._builder.axes, self._builder.plain, slots, columns)
 
-    def install(self) -> None:
-        """Compile the segment, and let events see it."""
-        self._segments.append(self._builder.finish())
+    def install(self, gone: Iterable[Slot] = ()) -> None:
+        """Compile the segment, and let events see it, in the place of others."""
+        self._matcher.install(self._builder.finish(), gone)
 
 
-def parts(batch: Batch) -> Iterator[tuple[int, Batch]]:
-    """Events that are no columns in small parts, each with its first row."""
-    if batch.table is not None:
-        yield 0, batch
-        return
-    events = batch.events()
-    for start in range(0, len(events), EVENTS):
-        yield start, Batch(events[start : start + EVENTS])
+class _Compiled(NamedTuple):
+    """Live parts, and the segments that a batch needs instead of them."""
+
+    lives: tuple[LiveView, ...]
+    segments: list[Aged]
 
 
-def pointed(batch: Batch, axes: Sequence[Axis]) -> Iterator[tuple[int, Batch, Points]]:
-    """The points of a batch, in pieces if it has too many; each with the piece's first row."""
-    if batch.table is None:
-        yield 0, batch, points_of(batch.events(), axes)
-        return
-    try:
-        yield 0, batch, arrow_points(batch.table, axes)
-    except UnsupportedTypeError:
-        yield 0, batch, points_of(batch.events(), axes)
-    except TooManyPointsError:
-        if len(batch) == 1:
-            yield 0, batch, points_of(batch.events(), axes)
-            return
-        half = len(batch) // 2
-        for start, piece in ((0, batch.slice(0, half)), (half, batch.slice(half, len(batch)))):
-            for first, inner, points in pointed(piece, axes):
-                yield start + first, inner, points
+def _to_merge(now: Snapshot) -> slice | None:
+    """The last segments, if they are not much smaller than the one before them."""
+    sizes = [each.segment.boxes for each in now.segments]
+    first, total = len(sizes), 0
+    while first and not now.segments[first - 1].apart:
+        if total and sizes[first - 1] >= RATIO * total:
+            break
+        first -= 1
+        total += sizes[first]
+    return slice(first, len(sizes)) if len(sizes) - first > 1 else None
 
 
-@kernel
-def mark_first(row: Integers, slot: Integers, stamp: Integers) -> NDArray[np.bool_]:
-    """Mark the first of the points of a row that stab a slot; rows ascend over all calls."""
-    first = np.empty(len(row), np.bool_)
-    for i in range(len(row)):
-        first[i] = stamp[slot[i]] != row[i]
-        stamp[slot[i]] = row[i]
-    return first
-
-
-@kernel
-def mark_within(row: Integers, taken: Integers, limit: int) -> NDArray[np.bool_]:
-    """Mark the pairs that a limit for each row leaves, and count them."""
-    within = np.empty(len(row), np.bool_)
-    for i in range(len(row)):
-        within[i] = taken[row[i]] < limit
-        taken[row[i]] += within[i]
-    return within
+def _to_tidy(now: Snapshot) -> slice | None:
+    """A segment most of whose subscriptions are gone."""
+    for number, (segment, epoch, _) in enumerate(now.segments):
+        if now.last > epoch:
+            gone = now.died[segment.box_slots()] <= now.epoch
+            if 2 * int(gone.sum()) >= len(gone):
+                return slice(number, number + 1)
+    return None

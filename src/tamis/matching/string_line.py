@@ -20,7 +20,7 @@ column as a dictionary first takes longer too, unless a batch repeats a few stri
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -31,7 +31,9 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from tamis.matching.arrow_buffers import Ranks, frozen, string_buffers
-from tamis.matching.line import Arrays, Line, Positions, positions_of
+from tamis.matching.lazily import lazy
+from tamis.matching.line import UNUSED, WIDE, Arrays, Line, Positions, Uses, positions_of
+from tamis.matching.string_merging import merge_strings
 from tamis.matching.string_search import Constants, Strings, build_constants, find_rank, find_ranks
 from tamis.matching.thresholds import LISTED
 
@@ -59,13 +61,17 @@ def string_line(
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     cuts, positions = positions_of(place[encoded.indices.to_numpy()], after)
-    sides = np.zeros((len(order), 2), np.int32)
-    sides[cuts >> 1, cuts & 1] = 1
+    sides = np.zeros((len(order), 2), np.bool_)
+    sides[cuts >> 1, cuts & 1] = True
+    constants = _constants(encoded.dictionary.take(pa.array(order)), sides)
+    return StringLine(constants, gaps_alike), positions
+
+
+def _constants(strings: Any, sides: NDArray[np.bool_]) -> Constants:
+    """Sorted strings and their ranks, given whether there is a cut before and after each."""
     below = np.concatenate([[0], np.cumsum(sides.sum(axis=1))])
     at = frozen(below[:-1] + sides[:, 0], np.int32)
-    sorted_strings = Strings(*string_buffers(encoded.dictionary.take(pa.array(order))))
-    constants = build_constants(sorted_strings, at, frozen(below, np.int32))
-    return StringLine(constants, gaps_alike), positions
+    return build_constants(Strings(*string_buffers(strings)), at, frozen(below, np.int32))
 
 
 class StringLine(Line):
@@ -86,6 +92,12 @@ class StringLine(Line):
             return rank
         return 0 if self.gaps_alike else listed.below[bisect_left(listed.constants, value)]
 
+    def strings(self) -> Any:
+        """The constants in their order, as an array."""
+        ends, data = self.constants.offsets, self.constants.data
+        buffers = [None, pa.py_buffer(ends.data), pa.py_buffer(data.data)]
+        return pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers)
+
     def arrays(self) -> Arrays:
         """The constants, what finds them, and their ranks."""
         return {"gaps_alike": np.array([self.gaps_alike]), **self.constants._asdict()}
@@ -95,6 +107,41 @@ class StringLine(Line):
         """The line of ``arrays()``."""
         fields = {name: frozen(arrays[name], arrays[name].dtype) for name in Constants._fields}
         return cls(Constants(**fields), bool(arrays["gaps_alike"][0]))
+
+    @classmethod
+    def merged(cls, lines: Sequence[Self], uses: Sequence[Uses]) -> tuple[Self, list[Positions]]:
+        """One line of the used cuts of several.
+
+        Gaps are alike in it if they are in all, unless an interval reaches from one constant to
+        another (a set that was widened): a constant within, at which no interval ends, is none in
+        the merged line, and must still be within.
+        """
+        sides = [line._sides(use) for line, use in zip(lines, uses, strict=True)]
+        used = [(own != UNUSED).any(axis=1) for own in sides]
+        strings, numbers = merge_strings([line.strings() for line in lines], used)
+        united = np.zeros((len(strings), 2), np.bool_)
+        for own, kept, number in zip(sides, used, numbers):
+            united[number[kept]] |= own[kept] != UNUSED
+        alike = all(line.gaps_alike for line in lines)
+        alike &= not any((own[:, 0] == WIDE).any() for own in sides)
+        line = cls(_constants(strings, united), alike)
+        triples = zip(lines, sides, numbers)
+        return line, [one._positions(own, number, line) for one, own, number in triples]
+
+    def _sides(self, uses: Uses) -> Uses:
+        """The uses of the cuts before and after each constant."""
+        below, at = self.constants.below, self.constants.at
+        padded = np.append(uses, UNUSED)
+        before = np.where(at > below[:-1], padded[below[:-1]], UNUSED)
+        return np.stack([before, np.where(below[1:] > at, padded[at], UNUSED)], axis=1)
+
+    def _positions(self, sides: Uses, number: NDArray[np.int64], line: StringLine) -> Positions:
+        """The positions of the used cuts in another line, where constants have other numbers."""
+        positions = np.zeros(self.size - 1, np.int32)
+        before, after = (sides != UNUSED).T
+        positions[self.constants.below[:-1][before]] = line.constants.below[number[before]]
+        positions[self.constants.at[after]] = line.constants.at[number[after]]
+        return positions
 
     def _ranks(self, array: Any) -> Ranks | None:
         if types.is_string_view(array.type):
@@ -107,7 +154,7 @@ class StringLine(Line):
             array.validate(full=True)
         return find_ranks(strings, self.constants, gaps_alike=self.gaps_alike)
 
-    @cached_property
+    @lazy
     def _listed(self) -> _Listed | None:
         if len(self.constants.at) > LISTED:
             return None

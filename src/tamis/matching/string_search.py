@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.matching.arrow_buffers import UNRANKED, Bytes, Offsets, Ranks, frozen
-from tamis.matching.jit import kernel, prefetch
+from tamis.matching.jit import array_at, brief, kernel, prefetch
 from tamis.matching.thresholds import search_sorted
 
 Words = NDArray[np.uint64]
@@ -192,7 +192,7 @@ def _find(
         while table[slot] != EMPTY:
             if table[slot] >> 32 == tag:
                 k = table[slot] & 0xFFFFFFFF
-                if _equal(data, offsets[i], offsets[i + 1], others, ends[k], ends[k + 1]):
+                if are_equal(data, offsets[i], offsets[i + 1], others, ends[k], ends[k + 1]):
                     rank = at[k]
                     break
             slot = slot + 1 if slot + 1 < capacity else 0
@@ -200,7 +200,7 @@ def _find(
 
 
 @kernel
-def _equal(data: Bytes, start: int, stop: int, others: Bytes, first: int, last: int) -> bool:
+def are_equal(data: Bytes, start: int, stop: int, others: Bytes, first: int, last: int) -> bool:
     if stop - start != last - first:
         return False
     apart = _word(data, start, stop) ^ _word(others, first, last)
@@ -211,7 +211,7 @@ def _equal(data: Bytes, start: int, stop: int, others: Bytes, first: int, last: 
 
 
 @kernel
-def _is_less(data: Bytes, start: int, stop: int, others: Bytes, first: int, last: int) -> bool:
+def is_less(data: Bytes, start: int, stop: int, others: Bytes, first: int, last: int) -> bool:
     for at in range(0, min(stop - start, last - first), WORD):
         ours = _word(data, start + at, stop)
         theirs = _word(others, first + at, last)
@@ -243,7 +243,7 @@ def _settle(
             low = max(high - step, 0)
             while low < high:
                 middle = (low + high) >> 1
-                if _is_less(data, start, stop, others, ends[middle], ends[middle + 1]):
+                if is_less(data, start, stop, others, ends[middle], ends[middle + 1]):
                     high = middle
                 else:
                     low = middle + 1
@@ -271,3 +271,21 @@ def _find_one(
     search_sorted(heads, own, ranks)
     _settle(offsets, data, rows, ends, others, heads, ranks)
     return ~int(below[ranks[0]])
+
+
+@brief
+def find_row(places: NDArray[np.int64], data: Bytes) -> int:
+    """The number of the constant that a string is, or UNRANKED; of the constants the addresses of
+    offsets, bytes and table are given."""
+    ends, others = array_at(places[0], np.int64), array_at(places[1], np.uint8)
+    table = array_at(places[2], np.int64)
+    offsets, own = np.array([0, len(data)]), np.empty(1, np.uint64)
+    _hash(offsets, data, own)
+    slot, tag = _home(own[0], len(table)), np.int64(own[0] & TAG)
+    while table[slot] != EMPTY:
+        if table[slot] >> 32 == tag:
+            k = table[slot] & 0xFFFFFFFF
+            if are_equal(data, 0, len(data), others, ends[k], ends[k + 1]):
+                return int(k)
+        slot = slot + 1 if slot + 1 < len(table) else 0
+    return UNRANKED

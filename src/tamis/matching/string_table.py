@@ -15,11 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.matching.arrow_buffers import frozen, string_buffers
+from tamis.matching.jit import addresses
+from tamis.matching.lazily import lazy
 from tamis.matching.string_search import (
     Constants,
     Slots,
     Strings,
     find_constants,
+    find_row,
     hash_strings,
     make_table,
 )
@@ -43,7 +46,13 @@ class StringTable:
 
     def row(self, string: str) -> int:
         """The first row in which a string stands, or -1."""
-        return int(self.rows(pa.array([string], pa.large_string()))[0])
+        with np.errstate(over="ignore"):
+            return find_row(self._places, np.frombuffer(string.encode(), np.uint8))
+
+    @lazy
+    def _places(self) -> NDArray[np.int64]:
+        ends, others, _, table, _, _ = self._constants
+        return addresses([ends, others, table])
 
     def __len__(self) -> int:
         return len(self.strings)

@@ -28,8 +28,8 @@ as long.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from tamis.matching.arrow_buffers import UNRANKED, Ranks, frozen
 from tamis.matching.jit import kernel
+from tamis.matching.lazily import lazy
 
 DENSE_SPAN = 65_536
 DENSE_RATIO = 8
@@ -66,15 +67,33 @@ class Thresholds:
             _look_up(int(self.numbers[0]), self._table, values, ranks)
         return ranks
 
-    @cached_property
-    def sequence(self) -> Sequence[Any]:
+    def rank(self, value: Any) -> int:
+        """How many are at or below one value of the thresholds' type."""
+        listed = self._listed
+        if listed is None:
+            return bisect_right(self._sequence, value)
+        place = value - self._first
+        if place < 0:
+            return 0
+        return int(listed[place]) if place < len(listed) else len(self.numbers)
+
+    @lazy
+    def _listed(self) -> memoryview | None:
+        return None if self._table is None else memoryview(self._table)  # type: ignore[arg-type]
+
+    @lazy
+    def _first(self) -> int:
+        return int(self.numbers[0])
+
+    @lazy
+    def _sequence(self) -> Sequence[Any]:
         """The thresholds for ``bisect``, which gives the rank of one value."""
         if len(self.numbers) > LISTED:
             return memoryview(self.numbers)  # type: ignore[arg-type]  # arrays are buffers
         listed: list[Any] = self.numbers.tolist()
         return listed
 
-    @cached_property
+    @lazy
     def _table(self) -> Table | None:
         """The rank of every integer from the first to the last threshold, if they are close."""
         count = len(self.numbers)

@@ -11,7 +11,7 @@ count of a column's unit that reaches it:
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from tamis.matching.arrow_buffers import Ranks, fixed_width, frozen
-from tamis.matching.line import Arrays, Line, Positions, number_in_order, positions_of
+from tamis.matching.lazily import lazy
+from tamis.matching.line import (
+    Arrays,
+    Line,
+    Positions,
+    Uses,
+    merged_cuts,
+    number_in_order,
+    positions_of,
+)
 from tamis.matching.thresholds import LISTED, Thresholds
 from tamis.model.timestamp import Timestamp
 
@@ -81,6 +90,13 @@ class TimestampLine(Line):
         """The line of ``arrays()``."""
         return cls(arrays["seconds"], arrays["nanoseconds"])
 
+    @classmethod
+    def merged(cls, lines: Sequence[Self], uses: Sequence[Uses]) -> tuple[Self, list[Positions]]:
+        """One line of the used cuts of several."""
+        pairs = [(line._seconds, line._nanoseconds) for line in lines]
+        (seconds, nanoseconds), positions = merged_cuts(pairs, uses)
+        return cls(seconds, nanoseconds), positions
+
     def _ranks(self, array: Any) -> Ranks | None:
         if types.is_timestamp(array.type):
             unit, dtype = array.type.unit, "i8"
@@ -92,14 +108,14 @@ class TimestampLine(Line):
             return None
         return self._in(unit).ranks(frozen(fixed_width(array, dtype), np.int64))
 
-    @cached_property
+    @lazy
     def _listed(self) -> list[int] | None:
         if len(self._seconds) > LISTED:
             return None
         pairs = zip(self._seconds.tolist(), self._nanoseconds.tolist(), strict=True)
         return [second * _SECOND + nanosecond for second, nanosecond in pairs]
 
-    @cached_property
+    @lazy
     def _views(self) -> tuple[Any, Any]:
         arrays: tuple[Any, Any] = self._seconds, self._nanoseconds
         return memoryview(arrays[0]), memoryview(arrays[1])

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tamis.errors import EventError, LimitError
-from tamis.model.kinds import Value, equal, to_value
+from tamis.model.kinds import GREATEST_INTEGER, LEAST_INTEGER, Value, equal, to_value
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits
 from tamis.model.paths import Path, format_path
 
@@ -28,6 +28,7 @@ Node = Value | dict[str, "Node"] | list["Node"]
 
 _SEQUENCES = (list, tuple, set, frozenset)
 _PLAIN = frozenset({float, bool, type(None)})
+_NONE: frozenset[str] = frozenset()
 
 
 class Event:
@@ -42,6 +43,9 @@ class Event:
     def __init__(self, attributes: Mapping[str, Any], limits: Limits = LIMITS) -> None:
         if not isinstance(attributes, Mapping):
             raise EventError(f"an event is a mapping, not a {type(attributes).__name__}")
+        if type(attributes) is dict and _is_canonical(attributes, limits):
+            self.attributes, self.multiple = attributes.copy(), _NONE
+            return
         canonical = _Canonical(limits)
         self.attributes = canonical.mapping(attributes, (), 0)
         self.multiple = frozenset(canonical.multiple)
@@ -97,6 +101,25 @@ def _same(a: Node, b: Node) -> bool:
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(_same, a, b))
     return not isinstance(b, dict | list) and equal(a, b)
+
+
+def _is_canonical(raw: dict[Any, Any], limits: Limits) -> bool:
+    """Whether a mapping is as most events are, flat and plain, and needs no second look."""
+    if len(raw) > limits.values:
+        return False
+    for key, value in raw.items():
+        kind = type(value)
+        if type(key) is not str or not key.isascii():
+            return False
+        if kind is str:
+            if not value.isascii() or len(value) > limits.string:
+                return False
+        elif kind is int:
+            if not LEAST_INTEGER <= value <= GREATEST_INTEGER:
+                return False
+        elif kind is not float and kind is not bool:
+            return False
+    return True
 
 
 class _Canonical:

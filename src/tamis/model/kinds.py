@@ -42,6 +42,8 @@ _KINDS: dict[type, Kind] = {
     Timestamp: Kind.TIMESTAMP,
     bytes: Kind.BYTES,
 }
+KIND_TYPES = {kind: [each for each in _KINDS if _KINDS[each] is kind] for kind in Kind}
+"""The types of the values of a kind."""
 
 
 def kind_of(value: Value) -> Kind:

@@ -61,13 +61,13 @@ def compile_regex(pattern: str, *, ignore_case: bool = False) -> Any:
 @lru_cache(maxsize=1_000)
 def compile_like(pattern: str, *, ignore_case: bool = False) -> Any:
     """A ``like`` pattern as a regular expression: ``%`` any text, ``_`` any character."""
-    return compile_regex(_like_to_regex(pattern), ignore_case=ignore_case)
+    return compile_regex(like_to_regex(pattern), ignore_case=ignore_case)
 
 
 def like_parts(pattern: str) -> list[str] | None:
     """The texts between the ``%`` of a ``like`` pattern; None if it has a ``_``."""
     parts = [""]
-    for wildcard, character in _like_characters(pattern):
+    for wildcard, character in like_characters(pattern):
         if not wildcard:
             parts[-1] += character
         elif character == "%":
@@ -77,7 +77,7 @@ def like_parts(pattern: str) -> list[str] | None:
     return [parts[0], *filter(None, parts[1:-1]), parts[-1]] if len(parts) > 1 else parts
 
 
-def _like_characters(pattern: str) -> Iterator[tuple[bool, str]]:
+def like_characters(pattern: str) -> Iterator[tuple[bool, str]]:
     """The characters of a ``like`` pattern, each with whether it is a wildcard."""
     characters = iter(pattern)
     for character in characters:
@@ -93,13 +93,14 @@ def _like_characters(pattern: str) -> Iterator[tuple[bool, str]]:
         yield False, character
 
 
-def _like_to_regex(pattern: str) -> str:
+def like_to_regex(pattern: str) -> str:
+    """A ``like`` pattern as RE2 writes it."""
     if len(pattern) > MAX_REGEX // 2 - 10:
         raise SubscriptionError(
             f"a like pattern of {len(pattern):,} characters: the limit is {MAX_REGEX // 2 - 10:,}"
         )
     parts = []
-    for wildcard, character in _like_characters(pattern):
+    for wildcard, character in like_characters(pattern):
         if wildcard:
             parts.append(".*" if character == "%" else ".")
         else:

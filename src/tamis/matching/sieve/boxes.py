@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.matching.jit import kernel
+
 Ranks = NDArray[np.int32]
 Slots = NDArray[np.int32]
 Offsets = NDArray[np.int64]
@@ -118,3 +120,61 @@ def accumulate_mass(
         else:
             parts.append(np.concatenate(([0.0], np.cumsum(weights) / total)))
     return np.concatenate([*parts, [0.0]]), np.cumsum(size + 1) - (size + 1)
+
+
+@kernel
+def sort_constraints(
+    attribute: NDArray[np.int32], low: Ranks, high: Ranks, first: int, stop: int
+) -> None:
+    """Bring the constraints of one box, which are few, into the order of their attributes."""
+    for c in range(first + 1, stop):
+        a, least, most, at = attribute[c], low[c], high[c], c
+        while at > first and attribute[at - 1] > a:
+            attribute[at], low[at], high[at] = attribute[at - 1], low[at - 1], high[at - 1]
+            at -= 1
+        attribute[at], low[at], high[at] = a, least, most
+
+
+def renumber_slots(boxes: Boxes, slots: Slots) -> Boxes:
+    """Return the boxes with other slots; those whose slot becomes negative are gone."""
+    slot = slots[boxes.slot]
+    return select_boxes(boxes._replace(slot=slot), slot >= 0)
+
+
+def select_boxes(boxes: Boxes, kept: NDArray[np.bool_]) -> Boxes:
+    """Return some of the boxes; the same ones if all are kept."""
+    if kept.all():
+        return boxes
+    count = np.diff(boxes.start)[kept]
+    start = np.concatenate(([0], np.cumsum(count)))
+    attribute, low, high = (np.empty(int(start[-1]), np.int32) for _ in range(3))
+    selected = Boxes(start, attribute, low, high, boxes.slot[kept], boxes.size)
+    copy_constraints(boxes, kept, selected)
+    return selected
+
+
+@kernel
+def copy_constraints(boxes: Boxes, kept: NDArray[np.bool_], selected: Boxes) -> None:
+    """Copy the constraints of those boxes that are kept."""
+    at = 0
+    for b in range(len(kept)):
+        if kept[b]:
+            for c in range(boxes.start[b], boxes.start[b + 1]):
+                selected.attribute[at] = boxes.attribute[c]
+                selected.low[at] = boxes.low[c]
+                selected.high[at] = boxes.high[c]
+                at += 1
+
+
+def join_boxes(several: Sequence[Boxes]) -> Boxes:
+    """Return the boxes of all, which are about the same attributes."""
+    ends = np.cumsum([0, *(boxes.start[-1] for boxes in several)])
+    starts = [boxes.start[1:] + end for boxes, end in zip(several, ends)]
+    return Boxes(
+        np.concatenate([np.zeros(1, np.int64), *starts]),
+        np.concatenate([boxes.attribute for boxes in several]),
+        np.concatenate([boxes.low for boxes in several]),
+        np.concatenate([boxes.high for boxes in several]),
+        np.concatenate([boxes.slot for boxes in several]),
+        several[0].size,
+    )

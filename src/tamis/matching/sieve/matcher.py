@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.matching.lazily import lazy
 from tamis.matching.sieve.boxes import Boxes, Ranks, Statistics
 from tamis.matching.sieve.build import Sieve, build_sieve
 from tamis.matching.sieve.kernels import (
@@ -22,6 +23,7 @@ from tamis.matching.sieve.kernels import (
     flatten_points,
     make_probes,
 )
+from tamis.matching.sieve.single import ROOM, Places, match_point, places_of
 
 UNLIMITED = np.iinfo(np.int32).max  # no segment has more boxes
 FIRST_CHUNK, CHUNK = 1 << 12, 1 << 20  # matches
@@ -59,6 +61,26 @@ class BoxSieve:
     def nbytes(self) -> int:
         """Memory of the index."""
         return sum(array.nbytes for array in self.arrays if isinstance(array, np.ndarray))
+
+    def slots(self) -> NDArray[np.int32]:
+        """Return the slot of each box."""
+        slot = self.arrays.slot
+        return np.where(slot < 0, ~slot, slot)
+
+    @lazy
+    def _places(self) -> Places:
+        return places_of(self.arrays)
+
+    def match_one(self, point: Ranks) -> list[int] | None:
+        """Return the slots of one point, which has a 0 behind its ranks; None if they are many."""
+        out = np.empty(ROOM, np.int32)
+        n = match_point(self._places, point, out)
+        if n <= 0:
+            return None if n else []
+        found: list[int] = out[:n].tolist()
+        if self.arrays.repeated:
+            return list(dict.fromkeys(~slot if slot < 0 else slot for slot in found))
+        return found
 
     def match(self, points: Ranks, limit: int | None = None) -> Matches:
         """Return all matches of a batch, at most `limit` for each event (1: the first found)."""

@@ -1,0 +1,74 @@
+"""Plain subscriptions by their templates: no tree, no normal form, only a shape and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tamis.engine.subscription import SubscriptionReader
+from tamis.errors import TamisError
+from tamis.language.cursor import negative_value, timestamp_value
+from tamis.language.lexer import number_value, string_value
+from tamis.language.template import Template
+from tamis.matching.shapes import Shape, shape_of
+from tamis.model.kinds import Kind, Value
+from tamis.predicates.terms import Constant
+
+_MOST = 10_000
+"""Shapes kept, as templates are."""
+_KINDS: dict[Callable[[str], Any], Kind] = {
+    number_value: Kind.NUMBER,
+    negative_value: Kind.NUMBER,
+    string_value: Kind.STRING,
+    timestamp_value: Kind.TIMESTAMP,
+}
+
+
+class Shaped(NamedTuple):
+    """A checked subscription of a shape."""
+
+    id: str
+    text: str
+    shape: Shape
+    constants: list[Value]
+
+
+class Shapes:
+    """The shapes of templates, each made once."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[int, tuple[Template, Shape | None]] = {}
+
+    def of(self, template: Template) -> Shape | None:
+        """The shape of a template, or None if it has none."""
+        known = self._shapes.get(id(template))
+        if known is None:
+            if len(self._shapes) >= _MOST:
+                self._shapes.clear()
+
+            def fill(values: Sequence[Any]) -> Any:
+                return template.build([Constant(value) for value in values])
+
+            shape = shape_of(fill, [_KINDS[convert] for convert in template.convert])
+            known = self._shapes[id(template)] = (template, shape)
+        return known[1]
+
+
+def read_shaped(reader: SubscriptionReader, shapes: Shapes, id: Any, text: str) -> Shaped | None:
+    """A text as a shape and constants; None if it has none, or is faulty: then the parser says
+    what is wrong with it."""
+    reader.check_id(id)
+    found = reader.templates.recognise(text)
+    shape = None if found is None else shapes.of(found[0])
+    if found is None or shape is None:
+        return None
+    template, literals = found
+    try:
+        constants: list[Any] = [
+            Constant(convert(literal)).value for convert, literal in zip(template.convert, literals)
+        ]
+    except (TamisError, ValueError):
+        return None
+    if any(constants[low] > constants[high] for low, high in shape.crossing):
+        return None
+    return Shaped(id, text, shape, constants)

@@ -1,0 +1,106 @@
+"""The point of one event without lists, key by key: what the event lacks costs nothing.
+
+A segment of a wide rule base has hundreds of axes, and an event a few attributes. So a point
+begins as the one of an empty event, and each attribute writes its ranks into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.matching.axes import PRESENCE, AxisKey
+from tamis.model.event import Event, Node
+from tamis.model.kinds import Value
+from tamis.model.paths import Path
+
+ABSENT, MISSING, PRESENT = -1, 1, 0
+"""The rank of an attribute that is not there, and the two ranks of an axis of presence."""
+
+
+class Ranked(Protocol):
+    """An axis, finished or live."""
+
+    key: AxisKey
+
+    def rank(self, value: Value) -> int:
+        """The rank of a value, or -1."""
+
+    def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
+        """What gives the rank of a value, and the types of those values that have one."""
+
+    def presence(self, event: Event) -> int:
+        """The rank of an event on an axis of presence."""
+
+
+class _Place(NamedTuple):
+    number: int
+    rank: Callable[[Any], int]
+    types: Collection[type]
+    """Those of values that have a rank."""
+    path: Path
+    """Behind the outermost key."""
+    presence: bool
+
+
+class Pointing:
+    """From an event to its ranks on some axes; axes may be added."""
+
+    def __init__(self, axes: Iterable[Ranked], dtype: Any) -> None:
+        axes = list(axes)
+        ranks = [_default(axis.key) for axis in axes]
+        self.empty: NDArray[Any] = np.array([*ranks, 0], dtype)
+        """The point of an event without attributes, and a 0 behind it."""
+        self._places: dict[str, list[_Place]] = {}
+        for number, axis in enumerate(axes):
+            self._add_place(number, axis)
+
+    def add(self, axis: Ranked) -> None:
+        """Take in one axis more."""
+        number = len(self.empty) - 1
+        self._add_place(number, axis)
+        empty = np.append(self.empty, self.empty[-1:])
+        empty[number] = _default(axis.key)
+        self.empty = empty
+
+    def _add_place(self, number: int, axis: Ranked) -> None:
+        path, presence = axis.key.path, axis.key.sort == PRESENCE
+        place = _Place(number, *axis.ranker(), path[1:], presence)
+        self._places.setdefault(path[0], []).append(place)
+
+    def can_tell(self, event: Event) -> bool:
+        """Whether no list is on the way to an axis, so that an event is one point."""
+        return not any(key in self._places for key in event.multiple)
+
+    def point(self, event: Event) -> NDArray[Any]:
+        """The ranks of an event, and a 0 behind them."""
+        point = self.empty.copy()
+        end = len(point) - 1
+        places = self._places
+        for key, value in event.attributes.items():
+            for number, rank, types, path, presence in places.get(key, ()):
+                if number >= end:  # it came just now
+                    continue
+                node = _below(value, path) if path else value
+                if type(node) in types:
+                    point[number] = rank(node)
+                elif presence and node is not None:
+                    point[number] = PRESENT
+        return point
+
+
+def _default(key: AxisKey) -> int:
+    return MISSING if key.sort == PRESENCE else ABSENT
+
+
+def _below(node: Node, path: Path) -> Node | None:
+    """What stands at a path below a node without lists."""
+    for key in path:
+        found = node.get(key) if isinstance(node, dict) else None
+        if found is None:
+            return None
+        node = found
+    return node

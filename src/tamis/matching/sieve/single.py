@@ -1,0 +1,104 @@
+"""Stabbing with one point: no blocks, no cursor, and few arguments.
+
+A batch is worth its four passes (kernels.py); one event is not. Its probes are looked up as they
+come, and the arrays of the sieve are handed over as one table of addresses: to take apart two dozen
+arrays would cost more than to match.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.matching.jit import addresses, array_at, brief, kernel
+from tamis.matching.sieve.boxes import AT_LEAST, AT_MOST, Packed, Ranks, Slots
+from tamis.matching.sieve.build import UNSORTED, Sieve
+from tamis.matching.sieve.kernels import search
+from tamis.matching.sieve.runs import MANY, copy_slots, sift_boxes, test_boxes
+from tamis.matching.sieve.table import find_entry
+
+ROOM = 1 << 10
+"""Matches that a buffer for one event holds; who has more goes through as a batch."""
+TOO_MANY = -1
+
+Places = NDArray[np.int64]  # of addresses and lengths
+_WIDE = 0  # the first entry: whether constants and tests take four bytes
+
+
+def places_of(sieve: Sieve) -> Places:
+    """The arrays of a sieve by their addresses, in the order of its fields."""
+    arrays = addresses([np.asarray(each) for each in sieve[:-1]])
+    wide = int(sieve.tests.dtype == np.uint32)
+    return np.concatenate((np.array([[wide, 0]]), arrays))
+
+
+@brief
+def match_point(places: Places, point: Ranks, out: Slots) -> int:
+    """Write the slots of the boxes that contain a point, repeated ones complemented and perhaps
+    several times; return how many, or TOO_MANY. The point has a 0 behind its ranks."""
+    if places[_WIDE, 0]:
+        constant, tests = array_at(places[11], np.uint32), array_at(places[13], np.uint32)
+        return _match(places, constant, tests, point, out)
+    constant, tests = array_at(places[11], np.uint16), array_at(places[13], np.uint16)
+    return _match(places, constant, tests, point, out)
+
+
+@kernel
+def _match(places: Places, constant: Packed, tests: Packed, point: Ranks, out: Slots) -> int:
+    gate, gated = array_at(places[1], np.uint32), array_at(places[2], np.int32)
+    attribute, stride = array_at(places[3], np.uint32), array_at(places[4], np.int64)
+    base, table = array_at(places[5], np.int64), array_at(places[10], np.int64)
+    n = 0
+    for g in range(len(gate)):
+        if point[gate[g]] < 0:
+            continue
+        for s in range(gated[g], gated[g + 1]):
+            x, y = point[attribute[4 * s]], point[attribute[4 * s + 1]]
+            z, u = point[attribute[4 * s + 2]], point[attribute[4 * s + 3]]
+            if (x | y | z | u) < 0:
+                continue
+            key = base[s] + stride[3 * s] * x + stride[3 * s + 1] * y + stride[3 * s + 2] * z
+            at = find_entry(key, table)
+            if table[at] == key:
+                start, stop = table[at + 1] >> 32, table[at + 1] & 0x7FFFFFFF
+                n = _emit(places, constant, tests, s, u, start, stop, point, out, n)
+                if n < 0:
+                    return TOO_MANY
+    return n
+
+
+@kernel
+def _emit(
+    places: Places,
+    constant: Packed,
+    tests: Packed,
+    s: int,
+    rank: int,
+    start: int,
+    stop: int,
+    point: Ranks,
+    out: Slots,
+    n: int,
+) -> int:
+    """Write the matches of a slice behind the n first ones; return how many there are then."""
+    kind, reach = array_at(places[6], np.int8)[s], array_at(places[7], np.int32)[s]
+    if kind == AT_LEAST:
+        stop = search(constant, start, stop, rank + 1)
+    elif kind == AT_MOST:
+        start = search(constant, start, stop, rank)
+    elif kind != UNSORTED:
+        start = search(constant, start, stop, rank - reach)
+        stop = search(constant, start, stop, rank + 1)
+    count = stop - start
+    if n + count > len(out):
+        return TOO_MANY
+    slot = array_at(places[12], np.int32)[start:stop]
+    width, room = array_at(places[8], np.int32)[s], out[n : n + count]
+    row = np.uint64(array_at(places[9], np.int64)[s] + 3 * width * start)
+    if width == 0:
+        copy_slots(slot, room)
+    elif count < MANY:
+        count = test_boxes(tests, slot, row, width, point, room)
+    else:
+        count = int(sift_boxes(tests, slot, row, width, point, room))
+    return n + count

@@ -1,0 +1,225 @@
+"""Matching against a snapshot: a batch by its points, one event by a way of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.matching.arrow_points import TooManyPointsError, UnsupportedTypeError, arrow_points
+from tamis.matching.axes import Axis
+from tamis.matching.batch import Batch
+from tamis.matching.jit import kernel
+from tamis.matching.live import LiveView
+from tamis.matching.points import Points, points_of
+from tamis.matching.protocol import Pairs, Slot
+from tamis.matching.segment import Segment
+from tamis.matching.snapshot import Aged, Snapshot
+from tamis.model.event import Event
+from tamis.model.paths import Path
+
+Integers = NDArray[np.int32]
+
+EVENTS = 4_096
+"""Events that are no columns, whose points are made at a time."""
+CANDIDATES = 1 << 26
+"""Pairs of a row and a conjunction that may have to be held at once."""
+
+
+class Stabbing:
+    """One snapshot, and the oracle for what boxes cannot tell."""
+
+    def __init__(self, snapshot: Snapshot, oracle: Callable[[Event, Slot], bool]) -> None:
+        self._snapshot = snapshot
+        self._oracle = oracle
+
+    # One event.
+
+    def match(self, event: Event) -> list[Slot]:
+        """The slots of all subscriptions that one event matches."""
+        snapshot = self._snapshot
+        slots: list[Slot] = []
+        for view in snapshot.lives:
+            if view.boxes:
+                slots += self._match_live(view, event)
+        for aged in snapshot.segments:
+            segment = aged.segment
+            found = None
+            if not event.multiple or segment.pointing.can_tell(event):
+                found = segment.plain.match_one(segment.pointing.point(event))
+            if found:
+                slots += self._alive(found, aged.epoch)
+            if found is None or not segment.is_plain:
+                batch = Batch([event])
+                for pairs in self._stabbed_by(aged, batch, None, plain=found is None):
+                    slots += pairs.slot.tolist()
+        return slots
+
+    def _alive(self, slots: Iterable[Slot], since: int) -> Iterable[Slot]:
+        snapshot = self._snapshot
+        return slots if snapshot.last <= since else filter(snapshot.is_alive, slots)
+
+    def _match_live(self, view: LiveView, event: Event) -> Iterator[Slot]:
+        points: Iterable[NDArray[np.int64]]
+        if view.pointing.can_tell(event):
+            points = [view.pointing.point(event)]
+        else:
+            found = points_of([event], list(view.axes), dtype=np.int64)
+            if found.left:
+                slots = dict.fromkeys(view.slot[: view.boxes].tolist())
+                yield from self._decided(self._alive(slots, -1), event)
+                return
+            points = found.ranks
+        matched: dict[Slot, None] = {}
+        asked: dict[Slot, None] = {}
+        for point in points:
+            certain, perhaps = view.stabbed(point)
+            matched.update(dict.fromkeys(certain))
+            asked.update(dict.fromkeys(perhaps))
+        yield from self._alive(matched, -1)
+        yield from self._decided(self._alive(asked, -1), event)
+
+    def _decided(self, slots: Iterable[Slot], event: Event) -> Iterator[Slot]:
+        return (slot for slot in slots if self._oracle(event, slot))
+
+    # Batches.
+
+    def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
+        """The pairs of many events, in chunks."""
+        taken = None if limit is None else np.zeros(len(batch), np.int32)
+        for pairs in self._pairs(batch, limit):
+            if limit is None or taken is None:
+                yield pairs
+            else:
+                kept = mark_within(pairs.row, taken, limit)
+                yield Pairs(pairs.row[kept], pairs.slot[kept])
+
+    def _pairs(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
+        for aged in self._snapshot.segments:
+            yield from self._stabbed_by(aged, batch, limit)
+
+    def _stabbed_by(
+        self, aged: Aged, batch: Batch, limit: int | None, *, plain: bool = True
+    ) -> Iterator[Pairs]:
+        """The pairs of a segment; without those of plain boxes, if they are known already."""
+        segment = aged.segment
+        for start, part in parts(batch, _rows_at_once(segment)):
+            for first, piece, points in pointed(part, segment.axes, segment.valued):
+                if plain:
+                    for pairs in self._stabbed(aged, points, limit):
+                        yield pairs.shifted(start + first)
+                for pairs in self._candidates(segment, points, piece):
+                    yield pairs.shifted(start + first)
+                for left in points.left:
+                    slots = segment.slots()
+                    everything = Pairs(np.full(len(slots), left, np.int32), slots)
+                    yield self._verified(everything, piece).shifted(start + first)
+
+    def _stabbed(self, aged: Aged, points: Points, limit: int | None) -> Iterator[Pairs]:
+        """The pairs of plain boxes."""
+        several = points.row is not None
+        stamp = np.full(aged.segment.most_slot + 1 if several else 0, -1, np.int32)
+        most = None if several or self._snapshot.last > aged.epoch else limit
+        for point, slot in aged.segment.stab(points, most):
+            row = point
+            if points.row is not None:
+                row = points.row[point].astype(np.int32)
+                kept = mark_first(row, slot, stamp)
+                row, slot = row[kept], slot[kept]
+            yield self._snapshot.alive(Pairs(row, slot), aged.epoch)
+
+    def _candidates(self, segment: Segment, points: Points, batch: Batch) -> Iterator[Pairs]:
+        """The matches of subscriptions that are more than boxes, each once."""
+        again: list[Pairs] = []
+        for found in segment.candidates(points, batch):
+            row = found.point
+            if points.row is not None:
+                row = points.row[row].astype(np.int32)
+            pairs = self._snapshot.alive(Pairs(row[~found.ask], found.slot[~found.ask]), -1)
+            asked = Pairs(row[found.ask], found.slot[found.ask])
+            if points.row is None and not found.several:
+                yield pairs
+                yield self._verified(asked, batch)
+            else:
+                again += [pairs, self._verified(_distinct([asked]), batch)]
+        if again:
+            yield _distinct(again)
+
+    def _verified(self, pairs: Pairs, batch: Batch) -> Pairs:
+        """Those of some candidates that the oracle finds to match."""
+        row, slot = self._snapshot.alive(pairs, -1)
+        oracle = self._oracle
+        kept = np.fromiter(
+            (oracle(batch.event(one), other) for one, other in zip(row.tolist(), slot.tolist())),
+            bool,
+            len(row),
+        )
+        return Pairs(row[kept], slot[kept])
+
+
+def _distinct(several: Sequence[Pairs]) -> Pairs:
+    """Pairs by ascending row, each once."""
+    row = np.concatenate([pairs.row for pairs in several]).astype(np.int64)
+    slot = np.concatenate([pairs.slot for pairs in several])
+    keys = np.unique(row << 32 | slot)
+    return Pairs((keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32))
+
+
+def _rows_at_once(segment: Segment) -> int:
+    """Rows whose candidates can be held at once, were every row to match everything."""
+    conjunctions = len(segment.checks.conjunctions.slot)
+    return max(16, CANDIDATES // conjunctions) if conjunctions else sys.maxsize
+
+
+def parts(batch: Batch, most: int) -> Iterator[tuple[int, Batch]]:
+    """A batch in parts of some rows, each with its first row; events that are no columns in
+    small ones in any case."""
+    most = most if batch.table is not None else min(most, EVENTS)
+    if len(batch) <= most:
+        yield 0, batch
+        return
+    for start in range(0, len(batch), most):
+        yield start, batch.slice(start, min(start + most, len(batch)))
+
+
+def pointed(
+    batch: Batch, axes: Sequence[Axis], valued: Sequence[Path] = ()
+) -> Iterator[tuple[int, Batch, Points]]:
+    """The points of a batch, in pieces if it has too many; each with the piece's first row."""
+    if batch.table is None:
+        yield 0, batch, points_of(batch.events(), axes, valued)
+        return
+    try:
+        yield 0, batch, arrow_points(batch.table, axes, valued)
+    except UnsupportedTypeError:
+        yield from pointed(Batch(batch.events()), axes, valued)
+    except TooManyPointsError:
+        if len(batch) == 1:
+            yield from pointed(Batch(batch.events()), axes, valued)
+            return
+        half = len(batch) // 2
+        for start, piece in ((0, batch.slice(0, half)), (half, batch.slice(half, len(batch)))):
+            for first, inner, points in pointed(piece, axes, valued):
+                yield start + first, inner, points
+
+
+@kernel
+def mark_first(row: Integers, slot: Integers, stamp: Integers) -> NDArray[np.bool_]:
+    """Mark the first of the points of a row that stab a slot; rows ascend over all calls."""
+    first = np.empty(len(row), np.bool_)
+    for i in range(len(row)):
+        first[i] = stamp[slot[i]] != row[i]
+        stamp[slot[i]] = row[i]
+    return first
+
+
+@kernel
+def mark_within(row: Integers, taken: Integers, limit: int) -> NDArray[np.bool_]:
+    """Mark the pairs that a limit for each row leaves, and count them."""
+    within = np.empty(len(row), np.bool_)
+    for i in range(len(row)):
+        within[i] = taken[row[i]] < limit
+        taken[row[i]] += within[i]
+    return within

@@ -1,0 +1,355 @@
+"""Live changes: seen by the next event, atomic for readers, merged in the background."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+import tamis
+from tamis.matching import live, sieve_matcher
+from tamis.matching.axes import AxisKey
+from tamis.matching.live import LiveAxis, NoRoomError
+from tamis.model.kinds import Kind
+from tests.contract.naive import naive_match
+from tests.contract.strategies import dense_events, dense_expressions
+from tests.matching.strategies import PARENTS
+from tests.strategies import attribute_expressions
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
+    pytest.mark.filterwarnings("ignore:Generating overly large repr"),
+]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Live parts of a few boxes, so that a few changes make segments and merge them."""
+    monkeypatch.setattr(sieve_matcher, "LIVE", 4)
+
+
+def snapshot_of(engine: tamis.Engine) -> Any:
+    return engine._matcher._snapshot  # type: ignore[attr-defined]
+
+
+class LiveChanges(RuleBasedStateMachine):
+    """An engine beside a dict; two threads read all the time, and must find what makes sense."""
+
+    ids = st.sampled_from("pqrstuvw")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.engine = tamis.Engine(taxonomy=PARENTS)
+        self.engine.subscribe("true", id="always")
+        self.model: dict[str, Any] = {}
+        self.seen: list[list[str]] = []
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self.read, args=(one,)) for one in range(2)]
+        for thread in self.threads:
+            thread.start()
+
+    def read(self, batch: int) -> None:
+        event = {"a": 1, "b": "red", "c": [1, 2]}
+        while not self.stop.is_set():
+            found: list[Any]
+            found = self.engine.match_batch([event]).ids() if batch else self.engine.match(event)
+            if "always" not in found or len(found) != len(set(found)):
+                self.seen.append(found)
+
+    @rule(id=ids, expression=attribute_expressions() | dense_expressions())
+    def replace(self, id: str, expression: Any) -> None:
+        self.engine.subscribe(expression, id=id, replace=True)
+        self.model[id] = expression
+
+    @rule()
+    def replace_always(self) -> None:
+        self.engine.subscribe("a is present or a is missing", id="always", replace=True)
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def unsubscribe(self, data: st.DataObject) -> None:
+        id = data.draw(st.sampled_from(sorted(self.model)))
+        self.engine.unsubscribe(id)
+        del self.model[id]
+
+    @rule(expressions=st.lists(dense_expressions(), min_size=3, max_size=6))
+    def load(self, expressions: list[Any]) -> None:
+        rows = {f"many{number}": one for number, one in enumerate(expressions)}
+        self.engine.subscribe_many(rows, replace=True)
+        self.model |= rows
+
+    @rule()
+    def settle(self) -> None:
+        self.engine.settle(60)
+        assert len(snapshot_of(self.engine).lives) == 1
+
+    @rule(event=dense_events())
+    def match(self, event: dict[str, Any]) -> None:
+        expected = sorted(id for id, one in self.model.items() if naive_match(one, event, PARENTS))
+        assert sorted(self.engine.match(event)) == sorted([*expected, "always"])
+        found = self.engine.match_batch([event])
+        assert sorted(found.ids()) == sorted([*expected, "always"])
+
+    @invariant()
+    def readers_are_content(self) -> None:
+        assert self.seen == []
+
+    def teardown(self) -> None:
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+        self.engine.settle(60)
+        self.readers_are_content()
+
+
+def test_changes_beside_readers() -> None:
+    soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+    run_state_machine_as_test(
+        LiveChanges,
+        settings=settings(max_examples=300 if soak else 25, stateful_step_count=30, deadline=None),
+    )
+
+
+def test_a_replaced_subscription_is_always_there_once() -> None:
+    engine = tamis.Engine()
+    engine.subscribe_many({f"s{i}": f"a = {i} and b < {i}" for i in range(1_000)})
+    engine.subscribe("a >= 0", id="x")
+    wrong: list[list[str]] = []
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            found = engine.match({"a": 5, "b": 100})
+            if found != ["x"]:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(400):
+        text = ["a >= {}", "a >= {} and b > 0", "a > -{} or b = 1"][number % 3].format(0)
+        engine.subscribe(text, id="x", replace=True)
+        if number % 50 == 0:
+            time.sleep(0.01)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert engine.match({"a": 5, "b": 100}) == ["x"]
+
+
+def test_what_was_added_is_seen_and_what_was_removed_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sieve_matcher, "LIVE", 64)
+    engine = tamis.Engine()
+    kept: set[str] = set()
+    rng = np.random.default_rng(3)
+    for number in range(3_000):
+        id = f"s{number}"
+        engine.subscribe(f"a = {number % 50} and b <= {number}", id=id)
+        kept.add(id)
+        found = set(engine.match({"a": number % 50, "b": number}))
+        assert id in found
+        assert found <= kept
+        if number % 2:
+            gone = f"s{rng.integers(number + 1)}"
+            if gone in kept:
+                engine.unsubscribe(gone)
+                kept.discard(gone)
+                assert gone not in engine.match({"a": int(gone[1:]) % 50, "b": 0})
+    engine.settle(60)
+    everything = [id for value in range(50) for id in engine.match({"a": value, "b": 0})]
+    assert sorted(everything) == sorted(kept)
+
+
+def test_segments_are_few_and_settle_waits_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sieve_matcher, "LIVE", 16)
+    engine = tamis.Engine()
+    for number in range(2_000):
+        engine.subscribe(f"a = {number}", id=f"s{number}")
+    engine.settle(60)
+    now = snapshot_of(engine)
+    sizes = [each.segment.boxes for each in now.segments]
+    assert sum(sizes) == 2_000
+    assert len(sizes) <= 6
+    assert all(ours >= 4 * theirs for ours, theirs in pairwise(sizes))
+    assert now.lives[-1].boxes == 0
+    assert engine.match({"a": 1_999}) == ["s1999"]
+
+
+def test_removing_everything_gives_the_memory_back() -> None:
+    engine = tamis.Engine()
+    count = 20_000
+    engine.subscribe_many({f"s{i}": f"a = {i} and b < {i} and c = 'word{i}'" for i in range(count)})
+    engine.settle(60)
+    before = engine.stats().nbytes
+    for number in range(count):
+        engine.unsubscribe(f"s{number}")
+    engine.settle(60)
+    gc.collect()
+    assert len(engine) == 0
+    assert engine.stats().nbytes < before / 10
+    assert engine.match({"a": 5, "b": 1, "c": "word5"}) == []
+
+
+def test_results_outlive_what_they_came_from() -> None:
+    engine = tamis.Engine()
+    engine.subscribe_many({f"s{i}": f"a = {i % 10}" for i in range(3_000)})
+    matches = engine.match_batch([{"a": 3}])
+    expected = sorted(matches.ids())
+    for number in range(2_990):
+        engine.unsubscribe(f"s{number}")
+    engine.subscribe("a = 3", id="new")
+    assert sorted(matches.ids()) == expected
+    assert sorted(engine.match({"a": 3})) == ["new", "s2993"]
+
+
+def test_a_chunk_reader_keeps_its_snapshot() -> None:
+    engine = tamis.Engine()
+    engine.subscribe("a = 1", id="x")
+    chunks = engine.match_chunks([{"a": 1}])
+    first = next(chunks)
+    engine.unsubscribe("x")
+    assert first.ids() == ["x"]
+    assert engine.match({"a": 1}) == []
+
+
+FORKING = """
+import os, sys, threading
+import tamis
+from tamis.matching import sieve_matcher
+sieve_matcher.LIVE = 32
+engine = tamis.Engine()
+for number in range(200):  # what is imported and compiled in a thread cannot be in its fork
+    engine.subscribe(f"b < {number}", id=f"b{number}")
+engine.settle()
+assert len(engine.match({"b": 1})) == 198
+for number in range(200):
+    engine.unsubscribe(f"b{number}")
+engine.settle()
+stop = threading.Event()
+def write():
+    number = 0
+    while not stop.is_set():
+        engine.subscribe(f"a = {number % 7}", id=f"w{number % 500}", replace=True)
+        number += 1
+thread = threading.Thread(target=write)
+thread.start()
+children = []
+for _ in range(20):
+    child = os.fork()
+    if not child:
+        assert all(id[0] == "w" for id in engine.match({"a": 3}))
+        for number in range(100):
+            engine.subscribe("b = 1", id=f"c{number}")
+        assert len(engine.match({"b": 1})) == 100
+        engine.settle(60)
+        assert len(engine.match({"b": 1})) == 100
+        os._exit(0)
+    children.append(child)
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+stop.set()
+thread.join()
+engine.settle(60)
+assert codes == [0] * 20, codes
+print("fine")
+"""
+
+
+@pytest.mark.timeout(120)
+def test_forks_beside_a_writer() -> None:
+    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=110, env=env
+    )
+    assert done.stdout == "fine\n", done.stderr
+
+
+def test_what_fails_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise MemoryError("none left")
+
+    monkeypatch.setattr(sieve_matcher, "frozen_boxes", broken)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    engine = tamis.Engine()
+    for number in range(5):
+        engine.subscribe(f"a = {number}", id=f"s{number}")
+    with pytest.raises(tamis.TamisError, match="none left"):
+        engine.settle(60)
+    assert engine.match({"a": 3}) == ["s3"]
+    monkeypatch.undo()
+    engine.settle(60)
+    assert engine.match({"a": 3}) == ["s3"]
+
+
+# Labels.
+
+
+def numbers() -> st.SearchStrategy[Any]:
+    wide = st.integers(-(2**63), 2**64 - 1)
+    return st.integers(-5, 5) | wide | st.floats(allow_nan=False) | st.sampled_from([2**53, 1e300])
+
+
+@given(cuts=st.lists(st.tuples(numbers(), st.booleans()), min_size=1, max_size=30), value=numbers())
+def test_labels_are_in_the_order_of_values(cuts: list[tuple[Any, bool]], value: Any) -> None:
+    axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
+    for cut in cuts:
+        axis.cut(0, *cut)
+    label = axis.rank(value)
+    for constant, after in cuts:
+        is_above = value > constant if after else value >= constant
+        assert (label >= axis.cut(0, constant, after)) is is_above
+
+
+def test_constants_that_ascend_or_descend_find_room() -> None:
+    for step in (1, -1):
+        axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
+        for number in range(5_000):
+            axis.cut(0, step * number, False)
+
+
+def halving() -> Iterator[float]:
+    """Numbers each of which lies between the last two."""
+    low, high = 0.0, 1.0
+    while True:
+        middle = (low + high) / 2
+        yield middle
+        low, high = (middle, high) if int(middle * 1e9) % 2 else (low, middle)
+
+
+def test_where_there_is_no_room_another_live_part_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sieve_matcher, "LIVE", 1_000)
+    monkeypatch.setattr(live, "_STEP", 4)
+    axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
+    with pytest.raises(NoRoomError):
+        for value, _ in zip(halving(), range(200), strict=False):
+            axis.cut(0, value, True)
+    engine = tamis.Engine()
+    values = [value for value, _ in zip(halving(), range(60), strict=False)]
+    for number, value in enumerate(values):
+        engine.subscribe(f"a < {value!r}", id=f"plain{number}")
+        engine.subscribe(f"a < {value!r} or b = 1", id=f"or{number}")
+    for probe in (*values, -1, 2):
+        expected = {
+            f"{kind}{n}" for n, v in enumerate(values) if probe < v for kind in ("plain", "or")
+        }
+        assert set(engine.match({"a": probe})) == expected
