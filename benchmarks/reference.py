@@ -34,7 +34,7 @@ def scan(low: np.ndarray, high: np.ndarray, point: np.ndarray, out: np.ndarray) 
 
 
 @kernel
-def scan_sparse(boxes, point, out):
+def scan_sparse(boxes: Boxes, point: np.ndarray, out: np.ndarray) -> int:
     """Do the same over boxes as they are: for workloads too wide for dense rows."""
     n = 0
     for b in range(len(boxes.slot)):

@@ -22,9 +22,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks import workloads
+from benchmarks import sieve_live, sieve_texts, workloads
 from benchmarks.harness import Timing, best_of, in_turns, use_one_core
-from benchmarks.reference import dense_boxes, scan
+from benchmarks.reference import dense_boxes, scan, scan_sparse
 from benchmarks.report import Row, Run, begin_run, complain, end_run, markdown_table, rich_table
 from benchmarks.workloads import Workload
 from tamis import Engine
@@ -34,9 +34,11 @@ from tamis.matching.sieve.matcher import BoxSieve
 
 CHECKED = 50
 """Events whose matches are compared with those of the scan, and on which the scan is timed."""
+DENSE = 16
+"""Attributes up to which the scan has dense rows."""
 BUFFER = 1 << 17
 """Matches that the core hands over at a time."""
-EVENTS = {"W1": 2_000, "W2": 100_000, "W3": 100_000}
+EVENTS = {"W1": 2_000, "W2": 100_000, "W3": 100_000, "W5": 5_000}
 WIDTH = 120
 BATCH, CHUNKS, CORE, SCAN = "match_batch", "match_chunks", "core", "scan"
 
@@ -62,8 +64,22 @@ FLOORS = {
     "W2, build from arrays": Floor(2),
     "W2, build from text": Floor(40, 20),
     "W2, open": Floor(50, 5),
+    "W5, times the scan": Floor(300, 1_000),
+    "W6, addition, with merging": Floor(50, 10),
+    "W6, removal": Floor(20),
+    "W6, p99.9 to the median": Floor(10),
+    "W6, slowest event": Floor(20),
+    "W2, one event": Floor(10, 5),
+    "W2, two threads": Floor(1.7),
+    "100k substrings": Floor(5),
+    "10k patterns, times RE2": Floor(100),
 }
-SCALING = ("W1, times the scan", "W2, times the scan", "W2, build from text")
+SCALING = (
+    "W1, times the scan",
+    "W2, times the scan",
+    "W5, times the scan",
+    "W2, build from text",
+)
 """Floors for a million subscriptions that are a tenth for a tenth of them."""
 
 
@@ -75,8 +91,11 @@ class Ranked(NamedTuple):
 
     def scanner(self) -> Callable[[NDArray[np.int32]], NDArray[np.int32]]:
         """The reference scan: from a point to the slots of the boxes that contain it."""
+        out = np.empty(len(self.boxes.slot), np.int32)
+        if len(self.boxes.size) > DENSE:
+            boxes = self.boxes
+            return lambda point: boxes.slot[out[: scan_sparse(boxes, point, out)]]
         low, high = dense_boxes(self.boxes)
-        out = np.empty(len(low), np.int32)
         return lambda point: self.boxes.slot[out[: scan(low, high, point, out)]]
 
 
@@ -85,7 +104,7 @@ class Subject:
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self.subscriptions = len(workload.slot)
+        self.subscriptions = int(workload.slot.max()) + 1
         self.events = workload.event_table()
 
     @cached_property
@@ -191,11 +210,12 @@ class Bench:
     ) -> None:
         """Add a row of times, with the figure's floor."""
         best, worst = timing.best * scale, timing.worst * scale
-        must, aim = self._floor(figure) if floor else (None, None)
+        must, aim = self.floor(figure) if floor else (None, None)
         row = Row(figure, size or self.size, through, unit, best, best, worst, must, aim)
         self.run.rows.append(row)
 
-    def _floor(self, figure: str) -> tuple[float | None, float | None]:
+    def floor(self, figure: str) -> tuple[float | None, float | None]:
+        """What a figure must reach, and what it aims at."""
         must, aim = FLOORS.get(figure, (None, None))
         part = self.size / 1_000_000 if figure in SCALING else 1.0
         return must and must * part, aim and aim * part
@@ -211,7 +231,7 @@ class Bench:
         figure = f"{name}, times the scan"
         value, low = scanned.best / ours.best, scanned.best / ours.worst
         high = scanned.worst / ours.best
-        must, aim = self._floor(figure)
+        must, aim = self.floor(figure)
         row = Row(figure, self.size, path, "x", value, low, high, must, aim, more=True)
         self.run.rows.append(row)
 
@@ -228,6 +248,10 @@ class Bench:
     def w3(self) -> None:
         """W3: microseconds an event."""
         self._matching("W3", BATCH, 1e6, "µs an event")
+
+    def w5(self) -> None:
+        """W5: microseconds an event."""
+        self._matching("W5", BATCH, 1e6, "µs an event")
 
     def growth(self) -> None:
         """W2 at a hundredth, a tenth and all of the subscriptions."""
@@ -254,7 +278,7 @@ class Bench:
         value = left.best / right.best
         low, high = left.best / right.worst, left.worst / right.best
         figure = "W2, strings to integers"
-        must, aim = self._floor(figure)
+        must, aim = self.floor(figure)
         self.run.rows.append(Row(figure, self.size, BATCH, "x", value, low, high, must, aim))
 
     def memory(self) -> None:
@@ -271,7 +295,7 @@ class Bench:
 
     def _bytes(self, figure: str, count: int) -> None:
         each = count / self.size
-        must, aim = self._floor(figure)
+        must, aim = self.floor(figure)
         row = Row(figure, self.size, "engine", "bytes each", each, each, each, must, aim)
         self.run.rows.append(row)
 
@@ -337,6 +361,12 @@ FIGURES: dict[str, Callable[[Bench], None]] = {
     "text": Bench.text,
     "open": Bench.open,
     "growth": Bench.growth,
+    "w5": Bench.w5,
+    "w6": sieve_live.changes,
+    "one": sieve_live.one,
+    "threads": sieve_live.threads,
+    "substrings": sieve_texts.substrings,
+    "patterns": sieve_texts.patterns,
 }
 
 

@@ -264,7 +264,7 @@ def of_texts(*texts: str) -> Subscriptions:
 def found_by(matcher: SieveMatcher, source: Any) -> list[tuple[int, int]]:
     pairs, start = [], 0
     for batch in batches(source):
-        for each in matcher.match_batch(batch, None):
+        for each in matcher.view().match_batch(batch, None):
             pairs += zip((each.row + start).tolist(), each.slot.tolist(), strict=True)
         start += len(batch)
     assert len(pairs) == len(set(pairs)), "a pair came twice"

@@ -373,3 +373,31 @@ def test_subscriptions_without_attributes() -> None:
     engines = [engine_of(each, {"all": "true", "none": "false"}) for each in MATCHERS]
     for source in ([{}, {"a": [1, 2]}], pa.table({"a": [[1, 2], []]})):
         assert check_same(engines, source) == [(0, "all"), (1, "all")]
+
+
+# Threads.
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_find_the_same(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    monkeypatch.setattr("tamis.engine.many._LEAST", 7)
+    sieve, _ = shared(0)
+    batch = record_batch(3, columns=4, rows=60, depth=2)
+    table = pa.Table.from_batches([batch, batch.slice(0, 0), batch.slice(11, 20)])
+    for source in (table, rows(0)):
+        expected = pairs_of(sieve, source)
+        assert sorted(sieve.match_batch(source, threads=threads).pairs()) == expected
+        chunks = sieve.match_chunks(source, threads=threads)
+        assert sorted(pair for chunk in chunks for pair in chunk.pairs()) == expected
+    event = sieve.match_batch(table, threads=threads).event
+    assert (np.diff(event) >= 0).all()
+
+
+def test_threads_are_a_number() -> None:
+    with pytest.raises(tamis.TamisError, match="threads"):
+        tamis.Engine().match_batch([{"a": 1}], threads=0)
+
+
+def test_an_error_in_a_thread_is_raised() -> None:
+    with pytest.raises(tamis.EventError, match="an event is a mapping"):
+        tamis.Engine().match_batch([{"a": 1}, 5], threads=2)

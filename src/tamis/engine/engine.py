@@ -11,6 +11,7 @@ from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tamis.engine.explanation import Explanation, explain
+from tamis.engine.many import pairs_of
 from tamis.engine.matches import Matches
 from tamis.engine.scan import Scan, Trial
 from tamis.engine.storage import (
@@ -43,7 +44,7 @@ from tamis.errors import (
 )
 from tamis.matching.batch import batches
 from tamis.matching.locking import Lock
-from tamis.matching.protocol import Matcher, Pairs, Setting, Slot
+from tamis.matching.protocol import Matcher, Setting, Slot
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.taxonomy import Taxonomy
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
     from tamis.engine.bulk import Block, Bulk
     from tamis.engine.shaped import Shaped, Shapes
+    from tamis.matching.expecting import Expecting
     from tamis.matching.plan import Plan, Stats
     from tamis.matching.segment import Segment
 
@@ -126,14 +128,15 @@ class Engine:
 
     def _use(self, store: Store) -> None:
         """Begin with a store, and a matcher that has nothing yet."""
-        self._held = _Held(store, MATCHERS[self.matcher](self._setting(store)))
+        setting = self._setting(store, self.taxonomy)
+        self._held = _Held(store, MATCHERS[self.matcher](setting))
 
-    def _setting(self, store: Store) -> Setting:
+    def _setting(self, store: Store, taxonomy: Taxonomy | None) -> Setting:
         def decide(event: Event, slot: Slot) -> bool:
-            trial = Trial(event, self.taxonomy, self.limits)
+            trial = Trial(event, taxonomy, self.limits)
             return trial.verdict(self._expression(slot, store)) is True
 
-        return Setting(self.taxonomy, self.limits, decide)
+        return Setting(taxonomy, self.limits, decide)
 
     @property
     def _store(self) -> Store:
@@ -326,16 +329,38 @@ class Engine:
 
     def _tidy(self) -> None:
         """Give the slots of removed subscriptions back, if they are many."""
-        import numpy as np
-
         store, matcher = self._held
         if store.waste <= max(1_000, len(store)):
             return
+        import numpy as np
+
         left = np.sort(np.fromiter(store.slots(), np.int32))
         slots = np.full(len(store.ids), -1, np.int32)
         slots[left] = np.arange(len(left))
         other = store.renumbered(left)
-        self._held = _Held(other, matcher.renumbered(slots, self._setting(other)))
+        setting = self._setting(other, self.taxonomy)
+        self._held = _Held(other, matcher.renumbered(slots, setting))
+
+    def change_taxonomy(self, taxonomy: Taxonomy | Mapping[str, Iterable[str]]) -> None:
+        """Use another taxonomy from the next event on; what asks for ``is a`` is compiled anew.
+
+        All terms that subscriptions ask for must be in it, or nothing is changed.
+        """
+        if not isinstance(taxonomy, Taxonomy):
+            taxonomy = Taxonomy(taxonomy)
+        with self._lock:
+            store, matcher = self._held
+            expressions = {
+                slot: self._expression(slot, store)
+                for slot in {*matcher.slots_of_terms(), *store.disabled}
+            }
+            for expression in expressions.values():
+                _check_supported(expression, taxonomy)
+            setting = self._setting(store, taxonomy)
+            for slot in store.disabled:
+                del expressions[slot]
+            self._held = _Held(store, matcher.recompiled(expressions, setting))
+            self.taxonomy = taxonomy
 
     def settle(self, timeout: float | None = None) -> None:
         """Wait until all subscriptions are in segments, and these are merged.
@@ -343,6 +368,20 @@ class Engine:
         Nobody needs to: events see every change at once. But then they are answered fastest.
         """
         self._matcher.settle(timeout)
+
+    def learn(self, events: Any) -> None:
+        """Learn from a sample of events (as ``match_batch`` takes them) which attributes they have
+        and how their values are distributed, and let all access keys be chosen anew by it.
+
+        No match changes, but its cost. Up to 4,096 events are kept, drawn at random, and replaced
+        over time by some of those that ``match_batch`` sees. The work goes on in the background;
+        ``settle`` waits for it, and ``plan`` shows what came of it.
+        """
+        from tamis.matching.sample import drawn
+
+        sample = drawn(batches(events, self.limits))
+        with self._lock:
+            self._matcher.learn(sample)
 
     def enable(self, id: str) -> None:
         """Let a disabled subscription match again."""
@@ -375,15 +414,17 @@ class Engine:
         """How many subscriptions an event matches."""
         return sum(1 for _ in self._matcher.match(Event.of(event, self.limits)))
 
-    def match_batch(self, events: Any, *, limit: int | None = None) -> Matches:
+    def match_batch(self, events: Any, *, limit: int | None = None, threads: int = 1) -> Matches:
         """Match many events: an Arrow table or batch, a frame, or an iterable of mappings.
 
-        ``limit`` is the most matches that each event gets.
+        ``limit`` is the most matches that each event gets. With several ``threads`` events that
+        are columns of Arrow are matched on as many cores.
         """
         import numpy as np
 
         store, matcher = self._held
-        chunks = [chunk for chunk in self._pairs(matcher, events, limit) if len(chunk.row)]
+        found = pairs_of(matcher.view(), events, self.limits, limit, threads)
+        chunks = [chunk for chunk in found if len(chunk.row)]
         row = np.concatenate([np.empty(0, np.int32), *(chunk.row for chunk in chunks)])
         slot = np.concatenate([np.empty(0, np.int32), *(chunk.slot for chunk in chunks)])
         if any(ours.row[-1] > theirs.row[0] for ours, theirs in pairwise(chunks)):
@@ -391,29 +432,26 @@ class Engine:
             row, slot = row[order], slot[order]
         return Matches(row, slot, store.ids)
 
-    def match_chunks(self, events: Any, *, limit: int | None = None) -> Iterator[Matches]:
+    def match_chunks(
+        self, events: Any, *, limit: int | None = None, threads: int = 1
+    ) -> Iterator[Matches]:
         """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
         store, matcher = self._held
-        for pairs in self._pairs(matcher, events, limit):
+        for pairs in pairs_of(matcher.view(), events, self.limits, limit, threads):
             if len(pairs.row):
                 yield Matches(pairs.row, pairs.slot, store.ids)
 
-    def _pairs(self, matcher: Matcher, events: Any, limit: int | None) -> Iterator[Pairs]:
-        start = 0
-        for batch in batches(events, self.limits):
-            for pairs in matcher.match_batch(batch, limit):
-                yield pairs.shifted(start)
-            start += len(batch)
-
     def count_batch(self, events: Any) -> list[int]:
         """How many subscriptions each of many events matches."""
+        import numpy as np
+
+        view = self._matcher.view()
         counts: list[int] = []
         for batch in batches(events, self.limits):
-            first = len(counts)
-            counts.extend([0] * len(batch))
-            for row, _ in self._matcher.match_batch(batch, None):
-                for one in row.tolist():
-                    counts[first + one] += 1
+            found = np.zeros(len(batch), np.int64)
+            for row, _ in view.match_batch(batch, None):
+                found += np.bincount(row, minlength=len(batch))
+            counts += found.tolist()
         return counts
 
     def explain(self, id: str, event: Event | Mapping[str, Any]) -> Explanation:
@@ -462,16 +500,19 @@ class Engine:
         """How much the engine holds, by part, and what an event is expected to cost."""
         from tamis.matching.plan import stats_of
 
-        found = stats_of(self._segments())
+        found = stats_of(self._segments(), self._expected())
         store = {"ids": self._store.id_bytes, "texts": self._store.texts.nbytes}
         return dataclasses.replace(found, subscriptions=len(self), bytes={**found.bytes, **store})
 
-    def plan(self) -> Plan:
+    def plan(self, events: Any = None) -> Plan:
         """Which access key serves which subscriptions, what that is expected to cost, and which
-        subscriptions no key serves, so that they cost every event."""
+        subscriptions no key serves, so that they cost every event.
+
+        The figures are about events like the given ones, else like those learned or seen.
+        """
         from tamis.matching.plan import plan_of
 
-        found = plan_of(self._segments())
+        found = plan_of(self._segments(), self._expected(events))
         unserved = tuple(self._store.ids[int(slot)] for slot in found.unserved)
         return dataclasses.replace(found, unserved=unserved)
 
@@ -494,6 +535,15 @@ class Engine:
         """The segments of a compiled matcher; the oracle has none."""
         segments: list[Segment] = getattr(self._matcher, "segments", list)()
         return segments
+
+    def _expected(self, events: Any = None) -> Expecting | None:
+        """What is known about events, by the given ones or by those that the matcher has seen."""
+        if events is not None:
+            from tamis.matching.sample import expecting
+
+            return expecting(batches(events, self.limits))
+        found: Expecting | None = getattr(self._matcher, "expected", lambda: None)()
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine, with its ``attachments``, to a file, which is whole or not there."""

@@ -10,7 +10,7 @@ list concerns both. What remains coupled is enumerated, up to ``Limits.bindings`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -28,6 +28,7 @@ from tamis.predicates.expression import (
     Comparison,
     Contains,
     Expression,
+    IsA,
     Not,
     Or,
     Present,
@@ -74,6 +75,9 @@ class Scan:
     def settle(self, timeout: float | None = None) -> None:
         """Nothing goes on in the background."""
 
+    def learn(self, sample: object) -> None:
+        """Whatever comes, every subscription is tried."""
+
     def renumbered(self, slots: Any, setting: Setting) -> Scan:
         """Another one with the same subscriptions under other slots."""
         other = Scan(setting)
@@ -90,6 +94,28 @@ class Scan:
         for slot, (expression, keys) in everything:
             if trial.matches(expression, keys):
                 yield slot
+
+    def slots_of_terms(self) -> list[Slot]:
+        """The subscriptions that ask for ``is a``."""
+        everything = list(self._expressions.items())
+        return [
+            slot
+            for slot, (expression, _) in everything
+            if any(isinstance(node, IsA) for node in nodes_within(expression))
+        ]
+
+    def recompiled(self, some: Mapping[Slot, Expression], setting: Setting) -> Scan:
+        """Another one with the same subscriptions: nothing is compiled here."""
+        other = Scan(setting)
+        other._expressions = self._expressions.copy()
+        return other
+
+    def view(self) -> Scan:
+        """What there is now."""
+        now = Scan(self._setting)
+        with self._lock:
+            now._expressions = self._expressions.copy()
+        return now
 
     def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """The pairs of many events, a chunk for each event."""

@@ -12,7 +12,7 @@ from tamis.language.lexer import number_value, string_value
 from tamis.language.template import Template
 from tamis.matching.shapes import Shape, shape_of
 from tamis.model.kinds import Kind, Value
-from tamis.predicates.terms import Constant
+from tamis.predicates.terms import Constant, canonical_value
 
 _MOST = 10_000
 """Shapes kept, as templates are."""
@@ -65,7 +65,8 @@ def read_shaped(reader: SubscriptionReader, shapes: Shapes, id: Any, text: str) 
     template, literals = found
     try:
         constants: list[Any] = [
-            Constant(convert(literal)).value for convert, literal in zip(template.convert, literals)
+            canonical_value(convert(literal))
+            for convert, literal in zip(template.convert, literals)
         ]
     except (TamisError, ValueError):
         return None

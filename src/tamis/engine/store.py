@@ -121,6 +121,8 @@ class Store:
         self._removed: set[Slot] = set()
         self._tables: list[tuple[Slot, StringTable]] = []
         self._live: dict[str, Slot] = {}
+        self._frozen = 0
+        """Slots of all tables."""
         self.expressions: dict[Slot, Expression] = {}
         """Some of those that were asked for."""
 
@@ -151,6 +153,7 @@ class Store:
         self.ids.extend(table.strings)
         self.texts.extend(texts)
         self._tables.append((slot, table))
+        self._frozen += len(table)
         return slot
 
     def remove(self, id: str, slot: Slot) -> None:
@@ -204,8 +207,7 @@ class Store:
         yield from live
 
     def __len__(self) -> int:
-        frozen = sum(len(table) for _, table in self._tables)
-        return frozen - len(self._removed) + len(self._live)
+        return self._frozen - len(self._removed) + len(self._live)
 
     def tables(self) -> Sequence[tuple[Slot, StringTable]]:
         """The frozen parts."""

@@ -4,9 +4,10 @@
     base         0      40   41     hashed ranks: the digits of key - base
     constant   |........|..|....|   boxes by key, so those of a signature stand side by side
 
-Figures are those by which keys are chosen (``sieve.keys``): an attribute is there with probability
-``boxes.PRESENCE``, whatever the others, and each of its ranks is as likely as any other. Windows
-are those of the built arrays, not the estimate that the choice makes do with.
+Figures are those by which keys are chosen (``sieve.keys``): an attribute is there, and its ranks
+are met, as often as the statistics say, whatever the others; if there are none, it is there with
+probability ``boxes.PRESENCE``, and each of its ranks is as likely as any other. Windows are those
+of the built arrays, not the estimate that the choice makes do with.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from numpy.typing import NDArray
 
 from tamis.matching import axes
 from tamis.matching.axes import Axis
-from tamis.matching.sieve.boxes import AT_LEAST, AT_MOST, BETWEEN, PRESENCE
+from tamis.matching.sieve.boxes import (
+    AT_LEAST,
+    AT_MOST,
+    BETWEEN,
+    PRESENCE,
+    Statistics,
+    accumulate_mass,
+)
 from tamis.matching.sieve.build import UNSORTED, Sieve
 from tamis.matching.sieve.keys import PROBE
 from tamis.matching.sieve.signatures import COPY, HASHED, TEST
@@ -44,7 +52,7 @@ class Access(NamedTuple):
 
 
 class Slices(NamedTuple):
-    """The keys in use, the signature of each, and how many boxes it has; in no order."""
+    """The keys in use, the signature of each, and how many boxes it has; by ascending key."""
 
     key: Integers
     signature: Integers
@@ -55,26 +63,32 @@ def slices_of(sieve: Sieve) -> Slices:
     """What the table of a sieve holds."""
     used = sieve.table[0::2] != EMPTY
     key, entry = sieve.table[0::2][used], sieve.table[1::2][used]
+    order = np.argsort(key)
+    key, entry = key[order], entry[order]
     signature = np.searchsorted(sieve.base, key, side="right") - 1
     return Slices(key, signature, (entry & 0xFFFFFFFF) - (entry >> 32))
 
 
-def access_of(sieve: Sieve, found: Sequence[Axis]) -> Access:
+def access_of(sieve: Sieve, found: Sequence[Axis], known: Statistics | None = None) -> Access:
     """How an event finds the boxes of a sieve."""
+    known = _assumed(found) if known is None else known
+    below, offset = accumulate_mass([*known.mass, None], sizes_of(found))
     count = len(sieve.base)
     slices = slices_of(sieve)
     keys = np.bincount(slices.signature, minlength=count)
     boxes = _boxes(slices, count)
     signature = np.repeat(np.arange(count), boxes)
-    probability = _presence(found)[sieve.attribute].prod(axis=1)
+    probability = np.append(known.presence, 1.0)[sieve.attribute].prod(axis=1)
     size = sizes_of(found)
     digits = np.where(sieve.stride > 0, size[sieve.attribute[:, :HASHED]], 1).prod(axis=1)
-    ranks = size[sieve.attribute[:, HASHED]]
-    window = _windows(sieve, signature, ranks[signature])
-    total = np.bincount(signature, window, minlength=count)
-    met = total / ranks * probability / digits
+    ranks = size[sieve.attribute[:, HASHED]][signature]
+    low, high = _windows(sieve, signature, ranks)
+    begin = offset[sieve.attribute[signature, HASHED]]
+    chance = below[begin + high + 1] - below[begin + low]
+    chance *= np.repeat(_hits(sieve, slices, size, below, offset), slices.boxes)
+    met = np.bincount(signature, chance, minlength=count) * probability
     cost = probability * PROBE + met * np.where(sieve.width > 0, TEST, COPY)
-    everywhere = (window == ranks[signature]) & (digits == 1)[signature]
+    everywhere = (high - low + 1 == ranks) & (digits == 1)[signature]
     unserved = distinct(slots_of(sieve)[everywhere])
     subscriptions = _subscriptions(sieve, signature, count)
     return Access(boxes, subscriptions, keys, probability, met, cost, unserved)
@@ -119,11 +133,7 @@ def constraints_of(sieve: Sieve, found: Sequence[Axis]) -> Integers:
     axis, low, span = (sieve.tests[place::3][tested].astype(np.int64) for place in range(3))
     add(axis, low, low + span)
     slices = slices_of(sieve)
-    for place in range(HASHED):
-        hashed = sieve.stride[slices.signature, place] > 0
-        own = slices.signature[hashed]
-        axis = sieve.attribute[own, place]
-        digit = (slices.key[hashed] - sieve.base[own]) // sieve.stride[own, place] % size[axis]
+    for _, axis, digit in _digits(sieve, slices, size):
         add(axis, digit, digit)
     count = len(sieve.base)
     signature = np.repeat(np.arange(count), _boxes(slices, count))
@@ -163,9 +173,33 @@ def _name(axis: Axis, shared: bool) -> str:
     return str(axis.key) if shared else path
 
 
-def _presence(found: Sequence[Axis]) -> Figures:
-    """How likely an event has a rank on each axis; on those of presence all have one."""
-    return np.array([1.0 if a.key.sort == axes.PRESENCE else PRESENCE for a in found] + [1.0])
+def _assumed(found: Sequence[Axis]) -> Statistics:
+    """What is assumed of events about which nothing is known; on axes of presence all have one."""
+    presence = [1.0 if axis.key.sort == axes.PRESENCE else PRESENCE for axis in found]
+    return Statistics(np.array(presence), [None] * len(found))
+
+
+def _digits(
+    sieve: Sieve, slices: Slices, size: Integers
+) -> Iterator[tuple[NDArray[np.bool_], NDArray[Any], Integers]]:
+    """By place: which keys hash an attribute there, which one, and its rank."""
+    for place in range(HASHED):
+        hashed = sieve.stride[slices.signature, place] > 0
+        own = slices.signature[hashed]
+        axis = sieve.attribute[own, place]
+        digit = (slices.key[hashed] - sieve.base[own]) // sieve.stride[own, place] % size[axis]
+        yield hashed, axis, digit
+
+
+def _hits(
+    sieve: Sieve, slices: Slices, size: Integers, below: Figures, offset: Integers
+) -> Figures:
+    """How likely each key is that of an event that has its attributes."""
+    chance = np.ones(len(slices.key))
+    for hashed, axis, digit in _digits(sieve, slices, size):
+        at = offset[axis] + digit
+        chance[hashed] *= below[at + 1] - below[at]
+    return chance
 
 
 def _boxes(slices: Slices, count: int) -> Integers:
@@ -173,12 +207,15 @@ def _boxes(slices: Slices, count: int) -> Integers:
     return np.bincount(slices.signature, slices.boxes, count).astype(np.int64)
 
 
-def _windows(sieve: Sieve, signature: Integers, ranks: Integers) -> Integers:
-    """For each box, how many ranks of its sorted attribute let an event meet it."""
+def _windows(sieve: Sieve, signature: Integers, ranks: Integers) -> tuple[Integers, Integers]:
+    """For each box, the first and last rank of its sorted attribute that let an event meet it."""
     kind, constant = sieve.kind[signature], sieve.constant.astype(np.int64)
-    window = np.where(kind == AT_MOST, constant + 1, ranks - constant)
-    reach = sieve.reach[signature] + np.int64(1)
-    return np.where(kind == BETWEEN, np.minimum(window, reach), window)
+    low, high = (
+        np.where(kind == AT_MOST, 0, constant),
+        np.where(kind == AT_MOST, constant, ranks - 1),
+    )
+    reach = np.minimum(constant + sieve.reach[signature], ranks - 1)
+    return low, np.where(kind == BETWEEN, reach, high)
 
 
 def _subscriptions(sieve: Sieve, signature: Integers, count: int) -> Integers:

@@ -195,7 +195,7 @@ class Axis:
         types = types_of(self.key)
         if self.key.sort in (Kind.NUMBER, Kind.STRING):
             assert not isinstance(self._lines, TermLine)
-            return self._lines[0].rank, types
+            return self._lines[0].ranker(), types
         return self.rank, types
 
     def ranks(self, array: pa.Array[Any]) -> Ranks:

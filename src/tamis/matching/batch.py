@@ -12,7 +12,9 @@ from tamis.model.limits import LIMITS, Limits
 from tamis.model.readers import read_arrow, read_events
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 ROWS = 1 << 16
 """Events in one batch."""
@@ -39,6 +41,17 @@ class Batch:
         if self.table is not None:
             return Batch(self.table.slice(start, stop - start), self._limits)
         return Batch(self.events()[start:stop], self._limits)
+
+    def take(self, rows: NDArray[np.int64]) -> Batch:
+        """Copies of some rows; as events, where Arrow cannot take from its columns."""
+        import pyarrow as pa
+
+        if self.table is not None:
+            try:
+                return Batch(self.table.take(rows), self._limits)
+            except pa.ArrowException:
+                pass
+        return Batch([self.event(row) for row in rows.tolist()], self._limits)
 
     def events(self) -> Sequence[Event]:
         """All events of the batch."""

@@ -122,41 +122,83 @@ class Checks:
         within = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
         test = table.test[np.repeat(first, counts) + within]
         order = np.argsort(test, kind="stable")
-        ends = np.flatnonzero(np.diff(test[order], append=-1)) + 1
+        pair, test = pair[order], test[order]
+        said = self._said(test, point[pair], points, batch)
+        np.maximum.at(found, pair, said)
+        found[pair[said == FALSE]] = FALSE
+        return found
+
+    def _said(self, test: Integers, number: Integers, points: Points, batch: Batch) -> Verdicts:
+        """What tests, which ascend, say of some points."""
+        said = np.zeros(len(test), np.int8)
+        texts = Texts(number, points)
+        ends = np.flatnonzero(np.diff(test, append=-1)) + 1
         begin = 0
         for end in ends.tolist():
-            pairs = pair[order[begin:end]]
-            pairs = pairs[found[pairs] != FALSE]
-            literal = self.literals[test[order[begin]]]
-            said = evaluate(literal, point[pairs], points, batch)
-            found[pairs] = np.where(said == FALSE, FALSE, np.maximum(said, found[pairs]))
+            literal = self.literals[test[begin]]
+            if isinstance(literal.predicate, TextTest):
+                texts.add(literal.predicate, literal.positive, begin, end)
+            else:
+                said[begin:end] = evaluate(literal, number[begin:end], points, batch)
             begin = end
-        return found
+        texts.write(said)
+        return said
+
+
+_MANY = 4_096
+"""Points whose texts are taken for one test alone."""
+_HELD = 65_536
+"""Points whose texts are held at once for all tests."""
+
+
+class Texts:
+    """Tests on texts, most of them for a few points only: what they share is done once."""
+
+    def __init__(self, number: Integers, points: Points) -> None:
+        self._number = number
+        self._points = points
+        self._strings: dict[Path, Any] = {}
+        self._spans: list[tuple[int, int, bool]] = []
+        self._truths: list[Any] = []
+
+    def add(self, node: TextTest, positive: bool, begin: int, end: int) -> None:
+        """Let a test say something of the points from one place to another."""
+        path = node.attribute.path
+        if self._points.strings(path) is None:
+            return
+        if end - begin > _MANY or len(self._number) > _HELD:
+            strings = self._taken(path, begin, end)
+        else:
+            if path not in self._strings:
+                self._strings[path] = self._taken(path, 0, len(self._number))
+            strings = self._strings[path].slice(begin, end - begin)
+        self._truths.append(_text_found(node, strings))
+        self._spans.append((begin, end, positive))
+
+    def _taken(self, path: Path, begin: int, end: int) -> Any:
+        leaf = self._points.values[path][self._number[begin:end]]
+        return self._points.strings(path).take(pa.array(leaf, mask=leaf < 0))
+
+    def write(self, said: Verdicts) -> None:
+        """Write down what they have said; of what is no string they say nothing."""
+        if not self._spans:
+            return
+        truth = pa.concat_arrays(self._truths)
+        known: Any = truth.is_valid().to_numpy(zero_copy_only=False)
+        values: Any = truth.fill_null(False).to_numpy(zero_copy_only=False)
+        begins, ends, positive = (np.array(each) for each in zip(*self._spans))
+        count = ends - begins
+        within = np.arange(len(truth)) - np.repeat(np.cumsum(count) - count, count)
+        said[np.repeat(begins, count) + within] = known & (values == np.repeat(positive, count))
 
 
 def evaluate(literal: Literal, number: Integers, points: Points, batch: Batch) -> Verdicts:
     """What a test says of some points."""
     node, positive = literal
-    if not len(number):
-        return np.empty(0, np.int8)
-    if isinstance(node, TextTest):
-        return _text_verdicts(node, positive, number, points)
     if isinstance(node, Contains):
         return _contains_verdicts(node, positive, number, points, batch)
     assert isinstance(node, Comparison)
     return _comparison_verdicts(node, positive, number, points)
-
-
-def _text_verdicts(node: TextTest, positive: bool, number: Integers, points: Points) -> Verdicts:
-    path = node.attribute.path
-    texts = points.strings(path)
-    if texts is None:
-        return np.zeros(len(number), np.int8)
-    leaf, back = np.unique(points.values[path][number], return_inverse=True)
-    strings = texts.take(pa.array(leaf, mask=leaf < 0))
-    truth = pc.equal(_text_found(node, strings), pa.scalar(positive)).fill_null(False)
-    found: Verdicts = truth.to_numpy(zero_copy_only=False).astype(np.int8)[back]
-    return found
 
 
 def _text_found(node: TextTest, strings: Any) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tamis.matching.axes import Axis, AxisBuilder
 from tamis.matching.live import LiveAxis, LiveView
-from tamis.matching.segment import Segment, SegmentBuilder
+from tamis.matching.segment import Expectations, Segment, SegmentBuilder
 from tamis.matching.sieve.boxes import Boxes
 from tamis.matching.terms import TermLine
 from tamis.predicates.normal import NormalForm
@@ -21,7 +21,12 @@ from tamis.predicates.normal import NormalForm
 Labels = NDArray[np.int64]
 
 
-def frozen_boxes(view: LiveView, kept: NDArray[np.bool_], terms: TermLine | None) -> Segment:
+def frozen_boxes(
+    view: LiveView,
+    kept: NDArray[np.bool_],
+    terms: TermLine | None,
+    statistics: Expectations | None = None,
+) -> Segment:
     """A segment of some of the boxes."""
     count = np.diff(view.start[: view.boxes + 1])
     own = np.repeat(kept, count)
@@ -44,15 +49,19 @@ def frozen_boxes(view: LiveView, kept: NDArray[np.bool_], terms: TermLine | None
         view.slot[: view.boxes][kept],
         np.array([each.size for each in axes], np.int64),
     )
-    return Segment.of_boxes(axes, boxes)
+    return Segment.of_boxes(axes, boxes, statistics)
 
 
-def frozen_forms(forms: Mapping[int, NormalForm], terms: TermLine | None) -> Segment:
+def frozen_forms(
+    forms: Mapping[int, NormalForm],
+    terms: TermLine | None,
+    statistics: Expectations | None = None,
+) -> Segment:
     """A segment of subscriptions that are more than boxes."""
     builder = SegmentBuilder(terms)
     for slot, form in forms.items():
         builder.add(slot, form)
-    return builder.finish()
+    return builder.finish(statistics)
 
 
 ToRanks = Callable[[Labels, Labels], tuple[NDArray[np.int32], NDArray[np.int32]]]

@@ -18,7 +18,7 @@ Cuts that came since do no harm: they lie between those that the boxes of the vi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -31,7 +31,6 @@ from tamis.matching.axes import (
     MIXED,
     TERM,
     AxisKey,
-    Bound,
     Interval,
     line_kinds,
     types_of,
@@ -87,6 +86,8 @@ class LiveAxis:
         self.cuts: list[tuple[Any, ...]] = [
             (2 * line, line * (_TOP // ends)) for line in range(ends)
         ]
+        self._known: dict[tuple[Any, ...], int] = {}
+        """The labels of the cuts."""
         self.gaps_alike = True
         self._form = FORM_LINES.get(key.sort)
 
@@ -101,12 +102,12 @@ class LiveAxis:
     def cut(self, line: int, value: Value, after: bool) -> int:
         """The label of a cut, which is made if need be."""
         place = (2 * line + 1, value, int(after))
-        at = bisect_left(self.cuts, place)
-        found = self.cuts[at]
-        if found[:-1] == place:
-            return int(found[-1])
-        label = _between(self.cuts[at - 1], found)
-        self.cuts.insert(at, (*place, label))
+        label = self._known.get(place)
+        if label is None:
+            at = bisect_left(self.cuts, place)
+            label = _between(self.cuts[at - 1], self.cuts[at])
+            self.cuts.insert(at, (*place, label))
+            self._known[place] = label
         return label
 
     def begin(self, line: int) -> int:
@@ -129,30 +130,32 @@ class LiveAxis:
         place = self._place(value)
         if place is None:
             return -1
-        while True:
-            at = bisect_right(self.cuts, place)
+        label = self._known.get(place)  # the cut just before the value
+        while label is None:
+            at = bisect_right(self.cuts, (*place, _LAST))
             below, above = self.cuts[at - 1 : at + 1]
-            if below < place < above:  # another thread may have inserted one in between
-                return int(below[-1])
+            if below[:-1] <= place < above[:-1]:  # or another thread has inserted one in between
+                label = below[-1]
+        return int(label)
 
     def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
         """What gives the label of a value, and the types of those values that have one."""
         return self.rank, types_of(self.key)
 
     def _place(self, value: Value) -> tuple[Any, ...] | None:
-        """Where a value lies among the cuts: behind those before it."""
+        """Where a value lies among the cuts: it is the place of the cut just before it."""
         sort = self.key.sort
         if self._form is not None:
             if not isinstance(value, str):
-                return (2, _LAST) if sort == FOLDED else None
+                return (2,) if sort == FOLDED else None
             form = self._form.form(value)
-            return None if form is None else (1, form, 0, _LAST)
+            return None if form is None else (1, form, 0)
         kind = kind_of(value)
         if sort == MIXED:
             if kind is Kind.BYTES or value != value:
-                return (2 * len(self.lines), _LAST)
-            return (2 * _LINES.index(kind) + 1, value, 0, _LAST)
-        return (1, value, 0, _LAST) if kind == sort and value == value else None
+                return (2 * len(self.lines),)
+            return (2 * _LINES.index(kind) + 1, value, 0)
+        return (1, value, 0) if kind == sort and value == value else None
 
 
 def _between(below: tuple[Any, ...], above: tuple[Any, ...]) -> int:
@@ -222,6 +225,8 @@ class Live:
         self.axes = LiveAxes(terms)
         self.forms: dict[int, NormalForm] = {}
         """Those subscriptions, by slot, of which boxes do not say all."""
+        self._plans: dict[int, list[tuple[int, LiveAxis, tuple[tuple[End, End], ...]]]] = {}
+        self._shapes: list[Shape] = []
         self.boxes = 0
         self._start = np.zeros(65, np.int32)
         self._slot = np.empty(64, np.int32)
@@ -246,13 +251,35 @@ class Live:
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""
-        for sides in self._shape_sides(shape, constants):
+        plan = self._plans.get(id(shape))
+        if plan is None:
+            plan = self._plans[id(shape)] = self._plan(shape)
+        options = [
+            [
+                (
+                    number,
+                    axis.begin(low) if first is None else axis.cut(low, constants[first], begins),
+                    (
+                        axis.begin(high + 1)
+                        if last is None
+                        else axis.cut(high, constants[last], ends)
+                    )
+                    - 1,
+                )
+                for (low, first, begins), (high, last, ends) in ranges
+            ]
+            for number, axis, ranges in plan
+        ]
+        if all(len(sides) == 1 for sides in options):
+            self._append(slot, [side for (side,) in options], False)
+            return
+        for sides in product(*options):
             self._append(slot, sides, False)
 
-    def _shape_sides(
-        self, shape: Shape, constants: Sequence[Value]
-    ) -> Iterator[tuple[tuple[int, int, int], ...]]:
-        options = []
+    def _plan(self, shape: Shape) -> list[tuple[int, LiveAxis, tuple[tuple[End, End], ...]]]:
+        """The axes of a shape and the ranges there; the shape lives as long as the plan."""
+        self._shapes.append(shape)
+        plan = []
         for side in shape.sides:
             number = self.axes.number(side.axis)
             if number is None:
@@ -260,12 +287,8 @@ class Live:
             axis = self.axes.builders[number]
             if side.tells_gaps:
                 axis.tell_gaps()
-            ends = [
-                (_filled(low, LEAST, axis, constants), _filled(high, GREATEST, axis, constants))
-                for low, high in side.ranges
-            ]
-            options.append([(number, *axis.interval(Interval(*pair))) for pair in ends])
-        return product(*options)
+            plan.append((number, axis, side.ranges))
+        return plan
 
     def _append(self, slot: int, sides: Sequence[tuple[int, int, int]], asks: bool) -> None:
         if any(low > high for _, low, high in sides):
@@ -300,12 +323,6 @@ class Live:
             self._asks,
             self.forms,
         )
-
-
-def _filled(end: End, limit: int, axis: LiveAxis, constants: Sequence[Value]) -> Bound:
-    if end.hole is None:
-        return Bound(end.line, limit)
-    return Bound(end.line, axis.cut(end.line, constants[end.hole], end.after))
 
 
 def _larger(array: NDArray[Any]) -> NDArray[Any]:

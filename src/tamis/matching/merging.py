@@ -13,7 +13,7 @@ boxes into sieves, which takes most of the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,13 +25,12 @@ from tamis.matching.check_merging import LeftChecks, merged_checks
 from tamis.matching.found import FoundAxis
 from tamis.matching.jit import kernel
 from tamis.matching.line import Uses
-from tamis.matching.segment import Segment, Sought
+from tamis.matching.segment import Expectations, Segment, Sought
 from tamis.matching.sides import MAX_AXES, MAX_FOUND
 from tamis.matching.sieve.boxes import (
     Boxes,
     Ranks,
     Slots,
-    Statistics,
     join_boxes,
     renumber_slots,
     select_boxes,
@@ -39,9 +38,6 @@ from tamis.matching.sieve.boxes import (
 )
 from tamis.matching.sieve.matcher import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
-
-Expected = Callable[[Sequence[Axis]], Statistics]
-"""What is known about events, given the axes of a sieve."""
 
 
 class TooManyAxesError(Exception):
@@ -115,7 +111,7 @@ class Part:
 
 
 def merged(
-    segments: Sequence[Segment], slots: Slots | None = None, statistics: Expected | None = None
+    segments: Sequence[Segment], slots: Slots | None = None, statistics: Expectations | None = None
 ) -> Segment:
     """One segment that matches what the given ones, at least one, match together.
 

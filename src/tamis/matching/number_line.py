@@ -13,7 +13,7 @@ of its values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
 
@@ -180,6 +180,11 @@ class NumberLine(Line):
         if value < _TOP:
             return self._signed.rank(value)
         return len(self._signed) + self._unsigned.rank(value - _TOP)
+
+    def ranker(self) -> Callable[[Any], int]:
+        """What gives the rank of one value fastest."""
+        small, other = self._signed.ranker(), self.rank
+        return lambda value: small(value) if type(value) is int and value < _TOP else other(value)
 
     def arrays(self) -> Arrays:
         """Three arrays of thresholds, and the size."""

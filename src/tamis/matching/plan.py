@@ -10,6 +10,7 @@ lists has several), and leave out the time that the oracle takes: see ``access``
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from tamis.matching.access import access_of, constraints_of, count_slots, distinct, words_of
 from tamis.matching.axes import Axis
-from tamis.matching.segment import Segment
+from tamis.matching.segment import Expectations, Segment
 from tamis.matching.shown import Cells, Shown, figure
 from tamis.matching.sieve.build import Sieve
 from tamis.matching.terms import TermLine
@@ -79,6 +80,10 @@ class Plan(Shown):
         """The plan as plain data, for JSON."""
         return {"cost": self.cost, "boxes": self.boxes, **asdict(self)}
 
+    def compared(self, later: Plan) -> Comparison:
+        """What changed from this plan to a later one."""
+        return Comparison(self, later)
+
     def __repr__(self) -> str:
         return (
             f"Plan(groups={len(self.groups):,}, boxes={self.boxes:,},"
@@ -100,6 +105,41 @@ class Plan(Shown):
             rows,
             f"{more}{below}{self.unserved_count:,}{named}",
         )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
+    """What each access key serves in two plans, and at what cost; the greatest change first."""
+
+    before: Plan
+    after: Plan
+
+    def __repr__(self) -> str:
+        return f"Comparison(cost={figure(self.before.cost)} ns to {figure(self.after.cost)} ns)"
+
+    def cells(self) -> Cells:
+        """A row for each access key of either plan."""
+        ours, theirs = _by_signature(self.before), _by_signature(self.after)
+        rows = [(name, *ours[name], *theirs[name]) for name in {**ours, **theirs}]
+        rows.sort(key=lambda row: -abs(row[4] - row[2]))
+        shown = [
+            [name, f"{boxes:,}", f"{others:,}", figure(cost), figure(other)]
+            for name, boxes, cost, others, other in rows[:MOST_ROWS]
+        ]
+        return Cells(
+            ["access key", "boxes before", "after", "ns before", "after"],
+            shown,
+            f"{figure(self.before.cost)} ns an event before, {figure(self.after.cost)} ns after",
+        )
+
+
+def _by_signature(plan: Plan) -> defaultdict[str, tuple[int, float]]:
+    """Boxes and cost of each signature, over all segments."""
+    found: defaultdict[str, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+    for group in plan.groups:
+        boxes, cost = found[group.signature]
+        found[group.signature] = boxes + group.boxes, cost + group.cost
+    return found
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -145,13 +185,14 @@ class Stats(Shown):
         return Cells(["what", "count"], rows, f"{figure(self.cost)} ns an event")
 
 
-def plan_of(segments: Sequence[Segment]) -> Plan:
-    """The access keys that the subscriptions of some segments have, and what they cost."""
+def plan_of(segments: Sequence[Segment], statistics: Expectations | None = None) -> Plan:
+    """The access keys that the subscriptions of some segments have, and what they cost events of
+    which that much is known."""
     groups: list[Group] = []
     unserved = [np.empty(0, np.int64)]
     for number, segment in enumerate(segments):
         for residual, sieve, axes in _sieves(segment):
-            access = access_of(sieve, axes)
+            access = access_of(sieve, axes, None if statistics is None else statistics(axes))
             columns = [column.tolist() for column in (*access[:-1], sieve.width)]
             for words, figures in zip(words_of(sieve, axes), zip(*columns)):
                 row: tuple[Any, ...] = (words, *figures, residual, number)
@@ -164,7 +205,7 @@ def plan_of(segments: Sequence[Segment]) -> Plan:
     return Plan(tuple(groups), tuple(slots[:MOST_UNSERVED].tolist()), len(slots))
 
 
-def stats_of(segments: Sequence[Segment]) -> Stats:
+def stats_of(segments: Sequence[Segment], statistics: Expectations | None = None) -> Stats:
     """How much some segments hold; each slot is in one of them, and in one of its sieves."""
     parts = dict.fromkeys([*_PARTS, "signatures", "lines"], 0)
     subscriptions, predicates = 0, 0
@@ -179,7 +220,7 @@ def stats_of(segments: Sequence[Segment]) -> Stats:
             parts["signatures"] += sum(array.nbytes for array in arrays.values())
         predicates += len(distinct(np.concatenate(codes)))
         parts["lines"] += sum(map(_line_bytes, segment.axes))
-    plan = plan_of(segments)
+    plan = plan_of(segments, statistics)
     return Stats(
         subscriptions=subscriptions,
         boxes=plan.boxes,

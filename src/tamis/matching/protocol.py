@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tamis.model.event import Event
@@ -56,6 +56,13 @@ class Load(Protocol):
         """Let the next event see them all, and not see others, in one step."""
 
 
+class View(Protocol):
+    """The subscriptions of one moment; later changes do not concern it."""
+
+    def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
+        """The pairs of many events, each once, in chunks; at most ``limit`` for each event."""
+
+
 class Matcher(Protocol):
     """Slots are small integers that the engine gives out; it never gives one out twice.
 
@@ -82,11 +89,20 @@ class Matcher(Protocol):
     def settle(self, timeout: float | None = None) -> None:
         """Wait until what goes on in the background is done."""
 
+    def learn(self, sample: Sequence[Batch]) -> None:
+        """Prepare, in the background, for events like these; no match changes."""
+
     def renumbered(self, slots: Integers, setting: Setting) -> Matcher:
         """Another matcher with the same subscriptions under other slots; -1 is left out."""
+
+    def slots_of_terms(self) -> Collection[Slot]:
+        """The subscriptions that a change of the taxonomy may concern."""
+
+    def recompiled(self, some: Mapping[Slot, Expression], setting: Setting) -> Matcher:
+        """Another matcher with the same subscriptions, some of them compiled anew."""
 
     def match(self, event: Event) -> Iterable[Slot]:
         """The slots of all subscriptions that the event matches, each once."""
 
-    def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
-        """The pairs of many events, each once, in chunks; at most ``limit`` for each event."""
+    def view(self) -> View:
+        """What there is now, for many events."""

@@ -13,14 +13,14 @@ of theirs is a match when the tests of its conjunction hold (checks.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.language.parser import parse
-from tamis.matching.axes import Axis, AxisKey
+from tamis.matching.axes import TERM, Axis, AxisKey
 from tamis.matching.batch import Batch
 from tamis.matching.boxrows import LAST, BoxRows
 from tamis.matching.checks import ASK, FALSE, Checks, Conjunctions, Verdicts
@@ -30,9 +30,10 @@ from tamis.matching.lazily import lazy
 from tamis.matching.pointing import Pointing
 from tamis.matching.points import Points
 from tamis.matching.sides import Axes, Compiled
-from tamis.matching.sieve.boxes import Boxes
+from tamis.matching.sieve.boxes import Boxes, Statistics
 from tamis.matching.sieve.kernels import fill_matches
 from tamis.matching.sieve.matcher import BoxSieve
+from tamis.matching.sieve.unbuild import boxes_of
 from tamis.matching.stringfile import string_arrays, strings_of
 from tamis.matching.terms import TermLine
 from tamis.model.event import Event
@@ -41,6 +42,10 @@ from tamis.model.timestamp import Timestamp
 from tamis.predicates.normal import Literal, NormalForm
 
 Integers = NDArray[np.int32]
+
+
+Expectations = Callable[[Sequence[Axis]], Statistics]
+"""What is known about events, given the axes of a sieve."""
 
 
 class Candidates(NamedTuple):
@@ -82,12 +87,15 @@ class Segment:
         """The attributes whose values are asked for, not only their ranks."""
 
     @classmethod
-    def of_boxes(cls, axes: Sequence[Axis], boxes: Boxes) -> Segment:
+    def of_boxes(
+        cls, axes: Sequence[Axis], boxes: Boxes, statistics: Expectations | None = None
+    ) -> Segment:
         """A segment of subscriptions that are boxes and no more."""
         none = np.empty(0, np.int32)
         nothing = Boxes(np.zeros(1, np.int64), none, none, none, none, boxes.size)
         checks = Checks([], Conjunctions.none())
-        return cls(axes, BoxSieve(boxes), BoxSieve(nothing), [], checks)
+        plain = BoxSieve(boxes, None if statistics is None else statistics(axes))
+        return cls(axes, plain, BoxSieve(nothing), [], checks)
 
     @lazy
     def pointing(self) -> Pointing:
@@ -195,6 +203,20 @@ class Segment:
         slots += [table[sieve.slots()] for sieve in (self.checked, *(s.sieve for s in self.sought))]
         return np.concatenate(slots)
 
+    def slots_of_terms(self) -> Integers:
+        """The slots of the boxes that are about the terms of a taxonomy."""
+        about = np.array([axis.key.sort == TERM for axis in self.axes] + [False])
+        if not about.any():
+            return np.empty(0, np.int32)
+        found = [np.empty(0, np.int32)]
+        for number, (sieve, _) in enumerate(self.sieves()):
+            boxes = boxes_of(sieve.arrays, sieve.size)
+            asks = about[np.minimum(boxes.attribute, len(about) - 1)]
+            box = np.repeat(np.arange(len(boxes.slot)), np.diff(boxes.start))[asks]
+            slots = boxes.slot[box]
+            found.append(self.checks.conjunctions.slot[slots] if number else slots)
+        return np.concatenate(found)
+
     @property
     def boxes(self) -> int:
         """How many boxes there are."""
@@ -284,19 +306,21 @@ class SegmentBuilder:
         for box in compiled.boxes:
             rows.add(number, [*box, *side])
 
-    def finish(self) -> Segment:
+    def finish(self, statistics: Expectations | None = None) -> Segment:
         """Sort cuts, resolve ranks, build the sieves."""
         announce_compilation(fill_matches)
         finished = [builder.finish() for builder in self.axes.builders]
         axes = [axis for axis, _ in finished]
         positions = [found for _, found in finished]
-        plain = BoxSieve(self.plain.resolve(axes, positions))
-        checked = BoxSieve(self._checked.resolve(axes, positions))
+        known = None if statistics is None else statistics(axes)
+        plain = BoxSieve(self.plain.resolve(axes, positions), known)
+        checked = BoxSieve(self._checked.resolve(axes, positions), known)
         sought = []
         for builder, rows in zip(self.axes.found, self._sought, strict=True):
             axis, found = builder.finish()
             boxes: Boxes = rows.resolve([*axes, axis], [*positions, found])
-            sought.append(Sought(FoundAxis(axis), BoxSieve(boxes)))
+            known = None if statistics is None else statistics([*axes, axis])
+            sought.append(Sought(FoundAxis(axis), BoxSieve(boxes, known)))
         checks = Checks(list(self._literals), self._table())
         return Segment(axes, plain, checked, sought, checks)
 

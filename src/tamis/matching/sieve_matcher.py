@@ -9,12 +9,15 @@ another begins, and a thread makes a segment of it, and one of several segments 
 are not much smaller than the one before: there are as many as the logarithm of the number of
 subscriptions, and each subscription is merged about as often. Readers never wait: what they look
 at is a snapshot (snapshot.py).
+
+Access keys of a segment are chosen by what is known about events when it is made (sample.py). Who
+teaches more lets the thread make every segment once more.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +25,13 @@ from numpy.typing import NDArray
 
 from tamis.errors import TamisError
 from tamis.matching.batch import Batch
+from tamis.matching.expecting import Expecting
 from tamis.matching.freezing import frozen_boxes, frozen_forms
 from tamis.matching.live import Live, LiveView, NoRoomError
 from tamis.matching.locking import Lock
 from tamis.matching.merging import TooManyAxesError, merged
-from tamis.matching.protocol import Pairs, Setting, Slot
+from tamis.matching.protocol import Setting, Slot
+from tamis.matching.sample import Sample
 from tamis.matching.segment import Segment, SegmentBuilder
 from tamis.matching.shapes import Shape
 from tamis.matching.snapshot import NEVER, Aged, Snapshot
@@ -37,7 +42,7 @@ from tamis.model.kinds import Value
 from tamis.predicates.expression import Expression
 from tamis.predicates.normal import normalise
 
-LIVE = 2_048
+LIVE = 4_096
 """Boxes in the live part when it is full, and changes after which segments are looked at."""
 RATIO = 4
 """A segment is merged with all later ones when they hold more than this part of its boxes."""
@@ -50,8 +55,9 @@ class SieveMatcher:
 
     takes_shapes = True
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, sample: Sample | None = None) -> None:
         self._setting = setting
+        self._sample = Sample() if sample is None else sample
         self._terms = None if setting.taxonomy is None else TermLine(setting.taxonomy)
         self._live = Live(self._terms)
         nobody = np.full(1_024, NEVER)
@@ -99,6 +105,16 @@ class SieveMatcher:
             if _to_merge(self._snapshot) is not None:
                 self._wake()
 
+    def learn(self, sample: Sequence[Batch]) -> None:
+        """Let access keys be chosen anew, in the background, for events like these."""
+        with self._lock:
+            self._sample.learn(sample)
+            self._wake()
+
+    def expected(self) -> Expecting | None:
+        """What is known about events; None if that is nothing."""
+        return self._sample.expected()
+
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions."""
         with self._lock:
@@ -118,7 +134,8 @@ class SieveMatcher:
         lives = now.lives
         if self._live.boxes != lives[-1].boxes:
             lives = (*lives[:-1], self._live.view())
-        aged = tuple(Aged(segment, now.epoch) for segment in segments)
+        learned = self._sample.times
+        aged = tuple(Aged(segment, now.epoch, learned=learned) for segment in segments)
         self._snapshot = Snapshot((*now.segments, *aged), lives, epoch, last, died)
         self._changes += 1
         if self._live.boxes >= LIVE:
@@ -157,7 +174,9 @@ class SieveMatcher:
         """Freeze a live part, or merge some segments; False if nothing is left to do."""
         with self._lock:
             now = self._snapshot
-            several = None if len(now.lives) > 1 else _to_merge(now) or _to_tidy(now)
+            several = None
+            if len(now.lives) == 1:
+                several = _to_merge(now) or _to_tidy(now) or _to_teach(now, self._sample.times)
             if len(now.lives) == 1 and several is None:
                 self._worker = None
                 return False
@@ -169,8 +188,9 @@ class SieveMatcher:
 
     def _freeze(self, view: LiveView) -> None:
         """Make a segment of a live part."""
-        now = self._snapshot
-        aged = tuple(Aged(segment, now.epoch) for segment in self._frozen(view, now))
+        now, learned = self._snapshot, self._sample.times
+        segments = self._frozen(view, now, self.expected())
+        aged = tuple(Aged(segment, now.epoch, learned=learned) for segment in segments)
         for each in aged:
             each.segment.warm_up()
         with self._lock:
@@ -179,32 +199,35 @@ class SieveMatcher:
             if len(lives) < len(then.lives):  # or else somebody was faster
                 self._snapshot = then._replace(segments=(*then.segments, *aged), lives=lives)
 
-    def _frozen(self, view: LiveView, now: Snapshot) -> list[Segment]:
+    def _frozen(
+        self, view: LiveView, now: Snapshot, expected: Expecting | None = None
+    ) -> list[Segment]:
         """A live part as a segment, or two if they have many axes."""
         slot, asks = view.slot[: view.boxes], view.asks[: view.boxes]
         left = now.died[slot] > now.epoch
         found = []
         if (left & ~asks).any():
-            found.append(frozen_boxes(view, left & ~asks, self._terms))
+            found.append(frozen_boxes(view, left & ~asks, self._terms, expected))
         if (left & asks).any():
             others = np.unique(slot[left & asks]).tolist()
-            found.append(frozen_forms({slot: view.forms[slot] for slot in others}, self._terms))
+            forms = {slot: view.forms[slot] for slot in others}
+            found.append(frozen_forms(forms, self._terms, expected))
         if len(found) < 2:
             return found
         try:
-            return [merged(found)]
+            return [merged(found, None, expected)]
         except TooManyAxesError:
             return found
 
     def _merge(self, now: Snapshot, several: slice) -> None:
         """Make one segment of some neighbours."""
-        parts = now.segments[several]
+        parts, learned = now.segments[several], self._sample.times
         slots = np.arange(len(now.died), dtype=np.int32)
         slots[now.died <= now.epoch] = -1
         try:
-            whole = merged([each.segment for each in parts], slots)
+            whole = merged([each.segment for each in parts], slots, self.expected())
             whole.warm_up()
-            found = [Aged(whole, now.epoch)] if whole.boxes else []
+            found = [Aged(whole, now.epoch, learned=learned)] if whole.boxes else []
         except TooManyAxesError:
             found = [each._replace(apart=True) for each in parts]
         with self._lock:
@@ -229,9 +252,36 @@ class SieveMatcher:
 
     def renumbered(self, slots: NDArray[np.int32], setting: Setting) -> SieveMatcher:
         """Another matcher with the same subscriptions under other slots; -1 is left out."""
-        other = SieveMatcher(setting)
+        other = SieveMatcher(setting, self._sample)
+        expected = self.expected()
         for segment in self.segments():
-            other.install(merged([segment], slots))
+            other.install(merged([segment], slots, expected))
+        return other
+
+    def slots_of_terms(self) -> list[Slot]:
+        """The subscriptions whose boxes are about the terms of the taxonomy."""
+        now = self._everything()
+        several = [each.segment.slots_of_terms() for each in now.segments]
+        found = np.unique(np.concatenate([np.empty(0, np.int32), *several]))
+        slots: list[Slot] = found[now.died[found] > now.epoch].tolist()
+        return slots
+
+    def recompiled(self, some: Mapping[Slot, Expression], setting: Setting) -> SieveMatcher:
+        """Another matcher with the same subscriptions, some of them compiled anew."""
+        now = self._everything()
+        slots = np.arange(len(now.died), dtype=np.int32)
+        slots[now.died <= now.epoch] = -1
+        slots[list(some)] = -1
+        other = SieveMatcher(setting, self._sample)
+        expected = self.expected()
+        for each in now.segments:
+            left = merged([each.segment], slots, expected)
+            if left.boxes:
+                other.install(left)
+        load = other.load()
+        for slot, expression in some.items():
+            load.add(slot, expression)
+        load.install()
         return other
 
     # Matching.
@@ -255,9 +305,9 @@ class SieveMatcher:
         """The slots of all subscriptions that the event matches."""
         return Stabbing(self._snapshot, self._setting.oracle).match(event)
 
-    def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
-        """The pairs of many events, in chunks."""
-        return Stabbing(self._everything(), self._setting.oracle).match_batch(batch, limit)
+    def view(self) -> Stabbing:
+        """What there is now, for many events."""
+        return Stabbing(self._everything(), self._setting.oracle, self._sample.see)
 
     # Files.
 
@@ -298,7 +348,7 @@ class SieveLoad:
 
     def install(self, gone: Iterable[Slot] = ()) -> None:
         """Compile the segment, and let events see it, in the place of others."""
-        self._matcher.install(self._builder.finish(), gone)
+        self._matcher.install(self._builder.finish(self._matcher.expected()), gone)
 
 
 class _Compiled(NamedTuple):
@@ -320,11 +370,19 @@ def _to_merge(now: Snapshot) -> slice | None:
     return slice(first, len(sizes)) if len(sizes) - first > 1 else None
 
 
+def _to_teach(now: Snapshot, times: int) -> slice | None:
+    """A segment that does not know what was learned last."""
+    for number, each in enumerate(now.segments):
+        if each.learned < times:
+            return slice(number, number + 1)
+    return None
+
+
 def _to_tidy(now: Snapshot) -> slice | None:
     """A segment most of whose subscriptions are gone."""
-    for number, (segment, epoch, _) in enumerate(now.segments):
-        if now.last > epoch:
-            gone = now.died[segment.box_slots()] <= now.epoch
+    for number, each in enumerate(now.segments):
+        if now.last > each.epoch:
+            gone = now.died[each.segment.box_slots()] <= now.epoch
             if 2 * int(gone.sum()) >= len(gone):
                 return slice(number, number + 1)
     return None

@@ -29,6 +29,8 @@ class Aged(NamedTuple):
     epoch: int
     apart: bool = False
     """Whether it cannot be merged with others, for it would have too many axes."""
+    learned: int = 0
+    """How often the sample had been taught by which its access keys were chosen."""
 
 
 class Snapshot(NamedTuple):

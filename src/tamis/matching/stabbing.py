@@ -31,9 +31,15 @@ CANDIDATES = 1 << 26
 class Stabbing:
     """One snapshot, and the oracle for what boxes cannot tell."""
 
-    def __init__(self, snapshot: Snapshot, oracle: Callable[[Event, Slot], bool]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        oracle: Callable[[Event, Slot], bool],
+        see: Callable[[Batch], None] | None = None,
+    ) -> None:
         self._snapshot = snapshot
         self._oracle = oracle
+        self._see = see
 
     # One event.
 
@@ -88,6 +94,8 @@ class Stabbing:
 
     def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """The pairs of many events, in chunks."""
+        if self._see is not None:
+            self._see(batch)
         taken = None if limit is None else np.zeros(len(batch), np.int32)
         for pairs in self._pairs(batch, limit):
             if limit is None or taken is None:

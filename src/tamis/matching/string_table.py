@@ -46,8 +46,7 @@ class StringTable:
 
     def row(self, string: str) -> int:
         """The first row in which a string stands, or -1."""
-        with np.errstate(over="ignore"):
-            return find_row(self._places, np.frombuffer(string.encode(), np.uint8))
+        return find_row(self._places, np.frombuffer(string.encode(), np.uint8))
 
     @lazy
     def _places(self) -> NDArray[np.int64]:

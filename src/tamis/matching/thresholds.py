@@ -29,7 +29,7 @@ as long.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,21 @@ class Thresholds:
         if place < 0:
             return 0
         return int(listed[place]) if place < len(listed) else len(self.numbers)
+
+    def ranker(self) -> Callable[[Any], int]:
+        """What gives the rank of one value, without looking for attributes."""
+        table, sequence = self._listed, self._sequence
+        if table is None:
+            return lambda value: bisect_right(sequence, value)
+        first, size, count = self._first, len(table), len(self.numbers)
+
+        def rank(value: Any) -> int:
+            place = value - first
+            if 0 <= place < size:
+                return table[place]  # type: ignore[no-any-return]
+            return 0 if place < 0 else count
+
+        return rank
 
     @lazy
     def _listed(self) -> memoryview | None:

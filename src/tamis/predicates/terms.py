@@ -63,12 +63,9 @@ class Constant(Term):
     value: Value
 
     def __post_init__(self) -> None:
-        value = self.value
-        canonical = (type(value) is str and len(value) < 1_000 and value.isascii()) or (
-            type(value) is int and LEAST_INTEGER <= value <= GREATEST_INTEGER
-        )
-        if not canonical:  # what most constants are needs no second look
-            object.__setattr__(self, "value", _canonical(value))
+        canonical = canonical_value(self.value)
+        if canonical is not self.value:
+            object.__setattr__(self, "value", canonical)
 
     @property
     def kind(self) -> Kind:
@@ -192,6 +189,16 @@ def terms_within(term: Term) -> Iterator[Term]:
 
 def _is_unicode(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def canonical_value(value: Any) -> Value:
+    """The canonical form of a constant; what most constants are needs no second look."""
+    kind = type(value)
+    if kind is int and LEAST_INTEGER <= value <= GREATEST_INTEGER:
+        return value  # type: ignore[no-any-return]
+    if kind is str and len(value) < 1_000 and value.isascii():
+        return value  # type: ignore[no-any-return]
+    return _canonical(value)
 
 
 def _canonical(raw: Any) -> Value:

@@ -114,14 +114,18 @@ def close_signatures(
     cost: NDArray[np.float32],
     probe: NDArray[np.float64],
 ) -> None:
-    """Close, half of them at a time, signatures that save their boxes less than a probe costs."""
+    """Close, half of them at a time, signatures that save their boxes less than a probe costs.
+
+    Of two that replace each other neither saves anything, but both are not closed at once.
+    """
     rows = np.arange(len(candidate))
     for _ in range(CLOSING_ROUNDS):
         total = np.where(is_open[candidate], cost, np.float32(np.inf))
         best = total.argmin(axis=1)
         least = total[rows, best]
         total[rows, best] = np.inf
-        second = np.minimum(total.min(axis=1), TEST)
+        next_best = total.argmin(axis=1)
+        second = np.minimum(total[rows, next_best], TEST)
         saved = np.bincount(candidate[rows, best], weights=second - least, minlength=len(names))
         worth = np.where(is_open & (names != LAST_RESORT), saved - probe, np.inf)
         too_many = max(int(is_open.sum()) - MAX_SIGNATURES, 0)
@@ -129,7 +133,32 @@ def close_signatures(
         if not idle and not too_many:
             return
         count = max(too_many, (idle + 1) // 2)
-        is_open[np.argpartition(worth, count - 1)[:count]] = False
+        closed = np.zeros(len(names), bool)
+        closed[np.argpartition(worth, count - 1)[:count]] = True
+        if not too_many:
+            both = np.flatnonzero(
+                closed[candidate[rows, best]] & closed[candidate[rows, next_best]]
+            )
+            pair = candidate[both, best[both]], candidate[both, next_best[both]]
+            left = np.where(is_open[candidate[both]] & ~closed[candidate[both]], cost[both], TEST)
+            lost = left.min(axis=1, initial=TEST) - second[both]
+            keep_replacements(closed, pair, lost, worth, probe)
+        is_open[closed] = False
+
+
+def keep_replacements(
+    closed: NDArray[np.bool_],
+    pair: tuple[NDArray[np.int64], NDArray[np.int64]],
+    lost: NDArray[np.float32],
+    worth: NDArray[np.float64],
+    probe: NDArray[np.float64],
+) -> None:
+    """Take back that both signatures of a pair are closed, if boxes lose more than a probe by it:
+    the one that is worth more stays."""
+    place = np.empty(len(worth), np.int64)
+    place[np.argsort(worth, kind="stable")] = np.arange(len(worth))
+    better = np.where(place[pair[0]] > place[pair[1]], *pair)
+    closed &= np.bincount(better, weights=lost, minlength=len(worth)) <= probe
 
 
 def number_codes(codes: NDArray[np.int64]) -> Table:

@@ -1,0 +1,66 @@
+"""Many events at once: batch by batch, on one thread or on several."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from tamis.errors import TamisError
+from tamis.matching.batch import Batch, batches
+from tamis.matching.protocol import Pairs, View
+from tamis.model.limits import Limits
+
+_LEAST = 1_024
+"""Rows below which a batch is not worth dividing among threads."""
+
+
+def pairs_of(
+    view: View, events: Any, limits: Limits, limit: int | None, threads: int = 1
+) -> Iterator[Pairs]:
+    """The pairs of all events, in chunks."""
+    if not isinstance(threads, int) or threads < 1:
+        raise TamisError(f"threads is a number from 1 on, not {threads!r}")
+    parts = _parts(batches(events, limits), threads)
+    if threads == 1:
+        for start, batch in parts:
+            for pairs in view.match_batch(batch, limit):
+                yield pairs.shifted(start)
+        return
+    with ThreadPoolExecutor(threads, "tamis-matching") as pool:
+        yield from _in_turns(pool, view, parts, limit, 2 * threads)
+
+
+def _parts(several: Iterable[Batch], threads: int) -> Iterator[tuple[int, Batch]]:
+    """Batches in as many parts as there are threads, each with its first row."""
+    start = 0
+    for batch in several:
+        rows = max(_LEAST, -(-len(batch) // threads)) if threads > 1 else len(batch)
+        for first in range(0, len(batch), rows or 1):
+            part = (
+                batch if rows >= len(batch) else batch.slice(first, min(first + rows, len(batch)))
+            )
+            yield start + first, part
+        start += len(batch)
+
+
+def _in_turns(
+    pool: ThreadPoolExecutor,
+    view: View,
+    parts: Iterator[tuple[int, Batch]],
+    limit: int | None,
+    ahead: int,
+) -> Iterator[Pairs]:
+    """The pairs of parts that threads match, in their order; few parts are held at once."""
+
+    def matched(start: int, batch: Batch) -> list[Pairs]:
+        return [pairs.shifted(start) for pairs in view.match_batch(batch, limit)]
+
+    waiting: deque[Future[list[Pairs]]] = deque()
+    for start, batch in parts:
+        waiting.append(pool.submit(matched, start, batch))
+        if len(waiting) >= ahead:
+            yield from waiting.popleft().result()
+    while waiting:
+        yield from waiting.popleft().result()
