@@ -5,6 +5,7 @@ from tamis.engine.explanation import Explanation
 from tamis.engine.matches import Matches
 from tamis.engine.subscription import Rejected, Subscription
 from tamis.errors import (
+    CostlyWarning,
     DuplicateIdError,
     EventError,
     LimitError,
@@ -33,6 +34,7 @@ from tamis.predicates.expression import Expression, all_of, any_of
 __version__ = "0.1.0"
 
 __all__ = [
+    "CostlyWarning",
     "DuplicateIdError",
     "Engine",
     "Event",

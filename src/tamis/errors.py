@@ -13,6 +13,7 @@
     └── MissingExtraError    an optional dependency is not installed (an ImportError too)
 
     NeverMatchesWarning      a subscription that contradicts itself (a UserWarning)
+    CostlyWarning            a subscription that costs every event dearly (a UserWarning)
     RejectedWarning          subscriptions of a table that could not be taken (a UserWarning)
 
 A message says what, where, and what to do about it.
@@ -97,6 +98,10 @@ class MissingExtraError(TamisError, ImportError):
 
 class NeverMatchesWarning(UserWarning):
     """A subscription contradicts itself: it is kept, and matches nothing."""
+
+
+class CostlyWarning(UserWarning):
+    """A subscription costs every event dearly: it is matched, but better had a selective clause."""
 
 
 class RejectedWarning(UserWarning):

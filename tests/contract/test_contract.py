@@ -25,7 +25,10 @@ from tests.contract.reading import ALL, GROUPS, Case, read_sequences
 SEQUENCES = read_sequences()
 ID = "the case"
 
-pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
+]
 
 
 # Modes: each hands the subscription over in some way, and gives back the ids that matched.

@@ -36,7 +36,10 @@ from tests.contract.reading import GROUPS
 from tests.contract.strategies import dense_events, dense_expressions
 from tests.strategies import EXTRA, VALUES, attribute_expressions, comparisons, events, predicates
 
-pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
+]
 
 PARENTS = {"red": ["blue"], "Red": ["red", ""], "10.0.0.1": []}
 """A taxonomy that knows all strings of the strategies."""

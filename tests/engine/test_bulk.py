@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis import DuplicateIdError, Engine, NeverMatchesWarning, ParseError, SubscriptionError
+from tamis import (
+    CostlyWarning,
+    DuplicateIdError,
+    Engine,
+    NeverMatchesWarning,
+    ParseError,
+    SubscriptionError,
+)
 from tamis.engine.engine import MATCHERS
 from tamis.language.template import Templates
 from tamis.matching.shapes import shape_of
@@ -89,6 +96,7 @@ def test_bulk_gives_what_single_ones_give(matcher: str, seed: int) -> None:
     rows = [(f"s{index}", text) for index, text in enumerate(texts(1_500, seed))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NeverMatchesWarning)
+        warnings.simplefilter("ignore", CostlyWarning)
         bulk = Engine(matcher=matcher)
         bulk.subscribe_many(rows)
         single = Engine(matcher="scan")

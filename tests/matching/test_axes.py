@@ -41,6 +41,7 @@ TAXONOMY = {"red": ["blue"], "Red": ["red", ""], "10.0.0.1": []}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
 ]
 
 Bounds = dict[int, tuple[int, int]]

@@ -11,6 +11,8 @@ import pytest
 import tamis
 from tamis.matching.protocol import Setting
 
+pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning")
+
 TEXTS = [
     "x contains text 'oak'",
     "x contains text 'oak' and x contains text 'table'",

@@ -30,6 +30,7 @@ MANY = 100 if PLAIN else 5_000
 pytestmark = [
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
 ]
 
 

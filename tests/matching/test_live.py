@@ -36,6 +36,7 @@ from tests.strategies import attribute_expressions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
     pytest.mark.filterwarnings("ignore:Generating overly large repr"),
 ]
 

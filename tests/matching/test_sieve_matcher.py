@@ -32,6 +32,7 @@ MATCHERS = ("sieve", "scan")
 pytestmark = [
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
 ]
 
 Pairs = list[tuple[int, str]]

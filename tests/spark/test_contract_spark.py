@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 NUMBER = "number of the case"
 """The column with the event's id, of which no subscription speaks."""
 
-pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
+]
 
 
 def by_taxonomy() -> list[list[Case]]:

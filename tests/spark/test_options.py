@@ -140,7 +140,8 @@ def test_limits_of_the_engine_hold_in_executors(spark: SparkSession) -> None:
     table = subscriptions_frame(spark, {"s": "a + b = 100"})
     small = tamis.Limits(bindings=4)
     engine = tamis.Engine(limits=small)
-    engine.subscribe("a + b = 100", id="s")
+    with pytest.warns(tamis.CostlyWarning):
+        engine.subscribe("a + b = 100", id="s")
     with pytest.raises(tamis.LimitError):
         engine.match({"a": [1, 2, 3], "b": [1, 2, 3]})
     assert pairs(tamis.spark.match(events, table)) == set()

@@ -53,6 +53,7 @@ def engine_of(subscriptions: dict[str, str], **settings: Any) -> tamis.Engine:
     engine = tamis.Engine(**settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tamis.NeverMatchesWarning)
+        warnings.simplefilter("ignore", tamis.CostlyWarning)
         engine.subscribe_many(subscriptions)
     return engine
 

@@ -18,7 +18,6 @@ from tamis.cli.subscription_files import load_taxonomy, read_rows
 from tamis.engine.engine import Engine
 from tamis.errors import (
     DuplicateIdError,
-    NeverMatchesWarning,
     ParseError,
     SubscriptionError,
     TamisError,
@@ -86,8 +85,8 @@ def check(
 ) -> None:
     """Parse and validate subscriptions, and report each problem with its place.
 
-    Subscriptions that contradict themselves, and so never match, are warnings. The exit code is 1
-    if there are errors, and 0 if there are none or only warnings.
+    Subscriptions that contradict themselves, and so never match, or that cost every event dearly,
+    are warnings. The exit code is 1 if there are errors, and 0 if there are none or only warnings.
     """
     if (file is None) == (text is None):
         raise UsageError("give either a FILE of subscriptions or --text TEXT")
@@ -139,31 +138,31 @@ class Checker:
     def _problem(self, row: Mapping[str, Any]) -> Problem | None:
         id = row["id"]
         try:
-            never = self._take(row)
+            warned = self._take(row)
         except TamisError as error:
             located_at = error if isinstance(error, ParseError) else None
             line = located_at.line if located_at else None
             column = located_at.column if located_at else None
             message, hint = split_hint(error)
             return Problem(self.rows, id, line, column, "error", message, hint, str(error))
-        if not never:
+        if warned is None:
             return None
-        message = "the subscription contradicts itself and never matches"
+        message = warned.replace(f"the subscription {id!r} ", "the subscription ", 1)
         return Problem(self.rows, id, None, None, "warning", message, None, message)
 
-    def _take(self, row: Mapping[str, Any]) -> bool:
-        """Put a row into the engine, and tell whether it never matches."""
+    def _take(self, row: Mapping[str, Any]) -> str | None:
+        """Put a row into the engine; return the warning that it never matches, or is costly."""
         if self._attributes is not None:
             _check_attributes(row["subscription"], self._attributes)
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", NeverMatchesWarning)
+            warnings.simplefilter("always", UserWarning)
             for rejected in self._engine.subscribe_many([row], errors="collect").rejected:
                 if isinstance(rejected.error, DuplicateIdError):
                     first = self._first_rows[row["id"]]
                     raise DuplicateIdError(f"the id stands in row {first} too")
                 raise rejected.error
         self._first_rows[row["id"]] = self.rows
-        return bool(caught)
+        return str(caught[0].message) if caught else None
 
 
 def _check_attributes(source: Any, known: Collection[str]) -> None:

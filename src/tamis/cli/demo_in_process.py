@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections import Counter
@@ -16,6 +17,7 @@ from tamis.cli.console import UsageError, console, progress_bar
 from tamis.cli.demo_explained import best_match, near_miss, several_bids, show_explained
 from tamis.engine.engine import Engine
 from tamis.model.event import Event
+from tamis.model.limits import Limits
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +45,8 @@ class Run:
 
 def run_in_process(events: int, subscriptions: int, seed: int, save: Path | None) -> None:
     """Match, and show what came of it."""
-    engine = Engine(taxonomy=auctions.TAXONOMY)
+    whole_language = Limits(costly=math.inf)
+    engine = Engine(taxonomy=auctions.TAXONOMY, limits=whole_language)
     engine.subscribe_many(auctions.subscriptions(subscriptions, seed))
     generated = list(auctions.events(events, seed))
     if save is not None:

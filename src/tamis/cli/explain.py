@@ -17,7 +17,7 @@ from tamis.cli.match import InputFormatOption, TaxonomyOption
 from tamis.cli.subscription_files import load_taxonomy, read_rows
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
-from tamis.errors import NeverMatchesWarning, SubscriptionError, UnknownIdError, suggestion
+from tamis.errors import SubscriptionError, UnknownIdError, suggestion
 from tamis.model.event import Event
 from tamis.model.readers import read_json
 
@@ -70,7 +70,7 @@ def explain(
         raise UsageError("event and subscriptions cannot both come from standard input")
     engine = Engine(taxonomy=load_taxonomy(taxonomy))
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", NeverMatchesWarning)
+        warnings.simplefilter("always", UserWarning)
         if subscription is not None:
             with located("the subscription"):
                 taken = engine.subscribe(subscription, id="subscription")

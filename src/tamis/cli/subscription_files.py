@@ -11,7 +11,7 @@ from tamis.cli.console import located, say
 from tamis.cli.files import Format, Source, lines, open_source, read_source
 from tamis.cli.json_files import Document, documents
 from tamis.engine.engine import Engine
-from tamis.errors import NeverMatchesWarning, SubscriptionError, TamisError, TaxonomyError
+from tamis.errors import SubscriptionError, TamisError, TaxonomyError
 from tamis.model.taxonomy import Taxonomy
 
 _TRUTHS = {"true": True, "false": False}
@@ -24,7 +24,7 @@ def load_engine(name: str, taxonomy: str | None) -> Engine:
     engine = Engine(taxonomy=load_taxonomy(taxonomy))
     source = open_source(name)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", NeverMatchesWarning)
+        warnings.simplefilter("always", UserWarning)
         with located(source.name):
             _, rejected = engine.subscribe_many(read_rows(source), errors="collect")
     for warning in caught:

@@ -33,6 +33,7 @@ from tamis.engine.subscription import (
     read_rows,
 )
 from tamis.errors import (
+    CostlyWarning,
     DuplicateIdError,
     NeverMatchesWarning,
     StorageError,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
     from tamis.engine.bulk import Block, Bulk
     from tamis.engine.shaped import Shaped, Shapes
+    from tamis.matching.costs import Cost
     from tamis.matching.expecting import Expecting
     from tamis.matching.plan import Plan, Stats
     from tamis.matching.segment import Segment
@@ -235,10 +237,27 @@ class Engine:
         """The subscription of a row, which this engine can match."""
         new = self._reader.read(row.id, row.source, row.metadata, row.enabled)
         _check_supported(new.expression, self.taxonomy)
-        if normalise(new.expression, self.limits).never_matches:
+        form = normalise(new.expression, self.limits)
+        if form.never_matches:
             message = f"the subscription {new.id!r} contradicts itself and never matches"
             warnings.warn(message, NeverMatchesWarning, stacklevel=3)
+        elif self._is_compiled:
+            from tamis.matching.costs import REMEDY, costly
+
+            cost = costly(form, self.limits)
+            if cost is not None:
+                message = f"the subscription {new.id!r} costs {cost}; {REMEDY}"
+                warnings.warn(message, CostlyWarning, stacklevel=3)
         return new
+
+    def cost(self, subscription: Source) -> Cost:
+        """What an average event would pay for a subscription, and why: an estimate, by the sieve's
+        measures, that knows no others. ``plan`` tells what those cost that are there."""
+        from tamis.matching.costs import cost_of
+
+        expression, _ = self._reader.expression(subscription)
+        _check_supported(expression, self.taxonomy)
+        return cost_of(normalise(expression, self.limits))
 
     def _take(self, new: Subscription | Shaped, old: Slot | None) -> None:
         """Put a checked subscription in the place of one with the same id, in one step."""
@@ -522,7 +541,7 @@ class Engine:
         from tamis.matching.sides import MAX_AXES
 
         segments = self._segments()
-        if not hasattr(self._matcher, "segments") or any(len(s.axes) == MAX_AXES for s in segments):
+        if not self._is_compiled or any(len(s.axes) == MAX_AXES for s in segments):
             return None
         return frozenset(axis.key.path[0] for segment in segments for axis in segment.axes)
 
@@ -530,6 +549,11 @@ class Engine:
         """The ids by slot, for who keeps columns beside ``Matches.slot``; what stands at slots of
         removed subscriptions means nothing."""
         return self._store.ids.all()
+
+    @property
+    def _is_compiled(self) -> bool:
+        """Whether the matcher has access keys; the oracle tries everything."""
+        return hasattr(self._matcher, "segments")
 
     def _segments(self) -> list[Segment]:
         """The segments of a compiled matcher; the oracle has none."""

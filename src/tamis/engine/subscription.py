@@ -91,7 +91,7 @@ class SubscriptionReader:
         """The subscription, or an error that says what is wrong with it."""
         if not isinstance(enabled, bool):
             raise SubscriptionError(f"'enabled' is true or false, not {enabled!r}")
-        expression, text = self._expression(source)
+        expression, text = self.expression(source)
         self.check_id(id)
         return Subscription(id, text, expression, checked_metadata(metadata, self._limits), enabled)
 
@@ -105,7 +105,8 @@ class SubscriptionReader:
         if id[0] == "\x00":
             raise SubscriptionError("an id must not begin with a NUL character")
 
-    def _expression(self, source: Any) -> tuple[Expression, str]:
+    def expression(self, source: Any) -> tuple[Expression, str]:
+        """The expression of a text, an expression or its JSON form, and its text."""
         if isinstance(source, str):
             return self.templates.parse(source), source
         if isinstance(source, Mapping):

@@ -101,6 +101,12 @@ class LineBuilder:
         self.count += len(values)
         return np.arange(self.count - len(values), self.count, dtype=np.int32)
 
+    def add_list(self, values: list[Any], after: list[int]) -> None:
+        """Take in many cuts; their references follow those that are there."""
+        self._flush()
+        self._chunks.append((values, np.array(after, bool)))
+        self.count += len(values)
+
     def _flush(self) -> None:
         if self._values:
             self._chunks.append((self._values, np.array(self._after)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tamis.matching.axes import CONTAINED, FOLDED_SUBSTRINGS, SUBSTRINGS, AxisKey
 from tamis.matching.form_lines import (
@@ -105,6 +106,29 @@ def sought_by(literal: Literal) -> Iterator[tuple[AxisKey, Value, bool]]:
         whole = node.operator == "contains text" or (within and len(found) == 1)
         for text in found:
             yield AxisKey(node.attribute.path, sort), _folded(text, node.ignore_case), whole
+
+
+class Telling(NamedTuple):
+    """What must be found where for a literal to be true, and whether it is true then."""
+
+    key: AxisKey
+    value: Value
+    literal: Literal
+    whole: bool
+
+
+def most_telling(literals: Iterable[Literal]) -> Telling | None:
+    """What is best sought of all that some literals need: a value, else the longest text."""
+    found = [
+        Telling(key, value, literal, whole)
+        for literal in literals
+        for key, value, whole in sought_by(literal)
+    ]
+    return max(found, key=_weight, default=None)
+
+
+def _weight(telling: Telling) -> int:
+    return 1_000 if telling.key.sort == CONTAINED else len(str(telling.value))
 
 
 def _folded(text: str, ignore_case: bool) -> str:

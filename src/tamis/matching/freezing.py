@@ -76,8 +76,9 @@ def _finished(live: LiveAxis, terms: TermLine | None) -> tuple[Axis, ToRanks]:
     if not live.gaps_alike:
         builder.tell_gaps()
     cuts = list(live.cuts)
-    for line, value, after, _ in (cut for cut in cuts if len(cut) > 2):
-        builder.lines[line >> 1].add(value, bool(after))
+    for number, line in enumerate(builder.lines):
+        own = [cut for cut in cuts if cut[0] == 2 * number + 1]
+        line.add_list([cut[1] for cut in own], [cut[2] for cut in own])
     axis, positions = builder.finish()
     first, _ = axis.line_ends()
     labels = np.array([cut[-1] for cut in cuts], np.int64)

@@ -13,9 +13,9 @@ intervals are widened to one that holds them all, and the oracle decides on what
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise, product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tamis.matching.axes import (
     CONTAINED,
@@ -31,9 +31,9 @@ from tamis.matching.axes import (
     Interval,
 )
 from tamis.matching.checks import is_checked
-from tamis.matching.derived import derived_set, sought_by
+from tamis.matching.derived import derived_set, most_telling
 from tamis.matching.terms import TermLine
-from tamis.model.kinds import Kind, Value
+from tamis.model.kinds import Kind
 from tamis.model.paths import Path
 from tamis.predicates.expression import (
     Comparison,
@@ -57,6 +57,7 @@ MAX_AXES = 2_000
 MAX_FOUND = 200
 """Axes of found things; what is sought in more attributes is tested, not sought."""
 
+Key = TypeVar("Key", int, AxisKey)
 RangeEnd = tuple[int, Cut | None]
 Box = list[tuple[int, Interval]]
 """The axes, by number, and the interval of each."""
@@ -104,15 +105,7 @@ class Axes:
     def compile(self, conjunction: Conjunction) -> Compiled:
         """The boxes of a conjunction, and what they do not say."""
         sides: dict[int, list[Interval]] = {}
-        sets = {AxisKey(path, sort_of(values)): values for path, values in conjunction.box.items()}
-        others = []
-        for literal in conjunction.literals:
-            found = derived_set(literal)
-            if found is None:
-                others.append(literal)
-            else:
-                key, values = found
-                sets[key] = sets[key] & values if key in sets else values
+        sets, others = side_sets(conjunction)
         exact = True
         for key, values in sets.items():
             number = self.number(key)
@@ -138,21 +131,13 @@ class Axes:
     def _sought(self, tests: list[Literal]) -> tuple[int, Interval] | None:
         """The axis of found things, by its number, and what is sought there: the longest text of
         all tests, or a value. A test that says no more than that is taken out."""
-        best: tuple[int, AxisKey, Value, Literal, bool] | None = None
-        for literal in tests:
-            for key, value, whole in sought_by(literal):
-                weight = 1_000 if key.sort == CONTAINED else len(str(value))
-                if best is None or weight > best[0]:
-                    best = weight, key, value, literal, whole
-        if best is None:
+        best = most_telling(tests)
+        number = None if best is None else self._found_number(best.key)
+        if best is None or number is None:
             return None
-        _, key, value, literal, whole = best
-        number = self._found_number(key)
-        if number is None:
-            return None
-        if whole:
-            tests.remove(literal)
-        (interval,) = self._ranges(self.found[number], points([value]))
+        if best.whole:
+            tests.remove(best.literal)
+        (interval,) = self._ranges(self.found[number], points([best.value]))
         return number, interval
 
     def _found_number(self, key: AxisKey) -> int | None:
@@ -216,6 +201,20 @@ class Axes:
         return True
 
 
+def side_sets(conjunction: Conjunction) -> tuple[dict[AxisKey, ValueSet], list[Literal]]:
+    """The sets of values that a conjunction asks for, by their axes, and all other literals."""
+    sets = {AxisKey(path, sort_of(values)): values for path, values in conjunction.box.items()}
+    others = []
+    for literal in conjunction.literals:
+        found = derived_set(literal)
+        if found is None:
+            others.append(literal)
+        else:
+            key, values = found
+            sets[key] = sets[key] & values if key in sets else values
+    return sets, others
+
+
 def _known(ranks: list[tuple[int, int]]) -> list[Interval]:
     """Intervals of an axis without cuts of its own: references are positions."""
     return [Interval(Bound(0, low - 1 if low else LEAST), Bound(0, high)) for low, high in ranks]
@@ -272,17 +271,23 @@ def tells_gaps(values: ValueSet) -> bool:
 
 def _widen(sides: dict[int, list[Interval]]) -> bool:
     """Widen sides until their combinations are few; return whether none had to be."""
-    counts = sorted((len(intervals), number) for number, intervals in sides.items())
+    wide = sides_to_widen({number: len(intervals) for number, intervals in sides.items()})
+    for number in wide:
+        intervals = sides[number]
+        sides[number] = [Interval(intervals[0].low, intervals[-1].high)]
+    return not wide
+
+
+def sides_to_widen(counts: Mapping[Key, int]) -> list[Key]:
+    """Those sides, of so many intervals each, that would have too many combinations with others."""
     total = 1
-    exact = True
-    for count, number in counts:
+    found = []
+    for key, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
         if total > 1 and total * count > MAX_BOXES:
-            intervals = sides[number]
-            sides[number] = [Interval(intervals[0].low, intervals[-1].high)]
-            exact = False
+            found.append(key)
         else:
             total *= count
-    return exact
+    return found
 
 
 def _paths(node: Comparison | Contains | In) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tamis.errors import LimitError
@@ -34,6 +35,10 @@ class Limits:
     """Characters in the id of a subscription."""
     metadata: int = 65_536
     """Characters of JSON in the metadata of a subscription."""
+    costly: float = 200
+    """Nanoseconds that an average event may pay for a subscription without a warning."""
+    cost: float = math.inf
+    """Nanoseconds that an average event may pay for a subscription at all."""
 
 
 LIMITS = Limits()

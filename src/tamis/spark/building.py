@@ -20,7 +20,7 @@ import pyarrow as pa
 from tamis.engine.bulk import Block
 from tamis.engine.engine import Engine
 from tamis.engine.subscription import Row
-from tamis.errors import NeverMatchesWarning, TamisError
+from tamis.errors import CostlyWarning, NeverMatchesWarning, TamisError
 from tamis.model.limits import Limits
 from tamis.spark.columns import (
     EVENT_ID,
@@ -142,6 +142,7 @@ def read_parts(engine: Engine, batch: pa.RecordBatch) -> Iterator[Part]:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NeverMatchesWarning)
+        warnings.simplefilter("ignore", CostlyWarning)
         for block in engine.read_blocks(rows, errors="collect"):
             faulty = [each.row for each in block.rejected]
             rejected = rejected_rows(
@@ -183,6 +184,7 @@ def _merged(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NeverMatchesWarning)
+        warnings.simplefilter("ignore", CostlyWarning)
         late = engine.subscribe_blocks(blocks(), errors="collect")
     columns = pa.concat_tables([fields.empty_table(), *tables]).combine_chunks()
     ids, written = columns[SUBSCRIPTION_ID], pa.chunked_array(texts, pa.large_string())

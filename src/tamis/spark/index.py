@@ -20,7 +20,13 @@ import pyarrow as pa
 
 from tamis.engine.engine import Engine
 from tamis.engine.subscription import Row
-from tamis.errors import NeverMatchesWarning, StorageError, SubscriptionError, TamisError
+from tamis.errors import (
+    CostlyWarning,
+    NeverMatchesWarning,
+    StorageError,
+    SubscriptionError,
+    TamisError,
+)
 from tamis.matching.string_table import StringTable
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.taxonomy import Taxonomy
@@ -130,6 +136,7 @@ class Index:
         places = [place for place in last.values() if texts[place] is not None]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NeverMatchesWarning)
+            warnings.simplefilter("ignore", CostlyWarning)
             new = [Row(place, keys[place], texts[place]) for place in places]
             found = self.engine.subscribe_many(new, replace=True, errors="collect").rejected
         faulty = {each.row: str(each.error) for each in found}
