@@ -234,6 +234,40 @@ def test_a_chunk_reader_keeps_its_snapshot() -> None:
     assert engine.match({"a": 1}) == []
 
 
+def test_many_who_write() -> None:
+    """Loads of all sizes beside removals that renumber everything: nothing is lost or doubled."""
+    engine = tamis.Engine()
+    taken: list[str] = []
+
+    def load(number: int) -> None:
+        for turn, count in enumerate((1_200, 30, 1)):
+            ids = [f"{number}-{turn}-{each}" for each in range(count)]
+            engine.subscribe_many(dict.fromkeys(ids, "a = 1"))
+            for id in ids[:-5]:
+                engine.unsubscribe(id)
+        for each in range(100):
+            try:
+                engine.subscribe_many({f"same{each}": "a = 1"})
+            except tamis.SubscriptionError:
+                continue
+            taken.append(f"same{each}")
+
+    threads = [threading.Thread(target=load, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == sorted(f"same{each}" for each in range(100))
+    kept = [
+        f"{number}-{turn}-{each}"
+        for number in range(3)
+        for turn, count in enumerate((1_200, 30, 1))
+        for each in range(max(count - 5, 0), count)
+    ]
+    assert sorted(engine.match({"a": 1})) == sorted([*kept, *taken])
+    assert len(engine) == len(kept) + len(taken)
+
+
 FORKING = """
 import os, sys, threading
 import tamis

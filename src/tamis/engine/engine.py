@@ -213,9 +213,13 @@ class Engine:
             bulk = self._take_blocks(blocks, replace, collect)
             ids: Any = bulk.ids().to_pylist()
             return Subscribed([id for id in ids if id[0] != "\x00"], bulk.rejected)
+        with self._lock:
+            return self._take_few(first, replace, collect)
+
+    def _take_few(self, rows: Iterable[Row], replace: bool, collect: bool) -> Subscribed:
         taken: dict[str, Subscription] = {}
         rejected = []
-        for row in first:
+        for row in rows:
             try:
                 new = self._checked(row)
                 if new.id in taken:
@@ -228,9 +232,8 @@ class Engine:
                 rejected.append(Rejected(row.number, row.id, error))
             else:
                 taken[new.id] = new
-        with self._lock:
-            for new in taken.values():
-                self._take(new, self._store.slot(new.id))
+        for new in taken.values():
+            self._take(new, self._store.slot(new.id))
         return Subscribed(list(taken), rejected)
 
     def _checked(self, row: Row) -> Subscription:
@@ -306,9 +309,9 @@ class Engine:
         from tamis.engine.bulk import Bulk
         from tamis.matching.string_table import StringTable
 
-        load = self._matcher.load()
         with self._lock:
-            store = self._store
+            store, matcher = self._held
+            load = matcher.load()
             bulk = Bulk(self._reader, load, len(store.ids), self._checked, collect)
             for block in blocks:
                 bulk.take(block)
