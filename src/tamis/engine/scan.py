@@ -18,7 +18,7 @@ from tamis.bindings.choices import Binding, bindings
 from tamis.matching.batch import Batch
 from tamis.matching.locking import Lock
 from tamis.matching.protocol import Pairs, Setting, Slot
-from tamis.model.event import Event, Node
+from tamis.model.event import Event, single_value
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path
@@ -220,7 +220,7 @@ class Trial:
         if isinstance(term, Attribute):
             if binding is not None:
                 return binding.get(term.path)
-            return _single(self.event.attributes, term.path)
+            return single_value(self.event.attributes, term.path)
         assert isinstance(term, Arithmetic)
         left, right = self._value(term.left, binding), self._value(term.right, binding)
         return None if left is None or right is None else result_of(left, term.operator, right)
@@ -238,16 +238,6 @@ def bound_paths(expression: Expression) -> Iterator[Path]:
 def bound_keys(expression: Expression) -> frozenset[str]:
     """The top-level keys of those attributes."""
     return frozenset(path[0] for path in bound_paths(expression))
-
-
-def _single(node: Node, path: Path) -> Value | None:
-    """The value at a path that passes no list."""
-    for key in path:
-        child = node.get(key) if isinstance(node, dict) else None
-        if child is None:
-            return None
-        node = child
-    return None if isinstance(node, dict | list) else node
 
 
 def _coupled(parts: tuple[Expression, ...]) -> list[list[Expression]]:

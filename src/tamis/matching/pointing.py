@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.matching.axes import PRESENCE, AxisKey
-from tamis.model.event import Event, Node
+from tamis.model.event import Event, single_node
 from tamis.model.kinds import Value
 from tamis.model.paths import Path
 
@@ -84,7 +84,7 @@ class Pointing:
             for number, rank, types, path, presence in places.get(key, ()):
                 if number >= end:  # it came just now
                     continue
-                node = _below(value, path) if path else value
+                node = single_node(value, path) if path else value
                 if type(node) in types:
                     point[number] = rank(node)
                 elif presence and node is not None:
@@ -94,13 +94,3 @@ class Pointing:
 
 def _default(key: AxisKey) -> int:
     return MISSING if key.sort == PRESENCE else ABSENT
-
-
-def _below(node: Node, path: Path) -> Node | None:
-    """What stands at a path below a node without lists."""
-    for key in path:
-        found = node.get(key) if isinstance(node, dict) else None
-        if found is None:
-            return None
-        node = found
-    return node

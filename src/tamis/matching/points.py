@@ -17,7 +17,7 @@ from tamis.bindings.choices import bindings, count_bindings
 from tamis.matching.axes import PRESENCE, Ranks
 from tamis.matching.pointing import Ranked
 from tamis.matching.values import strings_of
-from tamis.model.event import Event, Node
+from tamis.model.event import Event, single_value
 from tamis.model.kinds import Value
 from tamis.model.paths import Path
 
@@ -78,7 +78,7 @@ def points_of(
         for row, event in enumerate(events):
             ranks[row] = [_rank(event, axis) for axis in axes]
             for path in valued:
-                leaves.add(path, _value(event.attributes, path))
+                leaves.add(path, single_value(event.attributes, path))
         return Points(ranks, None, [], leaves.values(), dict(leaves.leaves))
     paths = sorted({*valued, *(axis.key.path for axis in axes if axis.key.sort != PRESENCE)})
     found: list[list[int]] = []
@@ -101,7 +101,7 @@ def points_of(
 def _rank(event: Event, axis: Ranked) -> int:
     if axis.key.sort == PRESENCE:
         return axis.presence(event)
-    value = _value(event.attributes, axis.key.path)
+    value = single_value(event.attributes, axis.key.path)
     return -1 if value is None else axis.rank(value)
 
 
@@ -109,13 +109,3 @@ def _bound_rank(event: Event, axis: Ranked, value: Value | None) -> int:
     if axis.key.sort == PRESENCE:
         return axis.presence(event)
     return -1 if value is None else axis.rank(value)
-
-
-def _value(node: Node, path: Path) -> Value | None:
-    """The value at a path of an event without lists."""
-    for key in path:
-        child = node.get(key) if isinstance(node, dict) else None
-        if child is None:
-            return None
-        node = child
-    return None if isinstance(node, dict | list) else node

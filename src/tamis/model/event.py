@@ -94,6 +94,22 @@ def _walk(node: Node, path: Path, depth: int, *, lists: bool) -> Iterator[Node]:
             yield from _walk(child, path, depth + 1, lists=lists)
 
 
+def single_node(node: Node, path: Path) -> Node | None:
+    """What stands at a path that passes no list, or None."""
+    for key in path:
+        child = node.get(key) if isinstance(node, dict) else None
+        if child is None:
+            return None
+        node = child
+    return node
+
+
+def single_value(node: Node, path: Path) -> Value | None:
+    """The value at a path that passes no list, or None."""
+    found = single_node(node, path)
+    return None if isinstance(found, dict | list) else found
+
+
 def _same(a: Node, b: Node) -> bool:
     """Whether two trees hold equal values of the same kinds at the same places."""
     if isinstance(a, dict):
