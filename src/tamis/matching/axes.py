@@ -47,6 +47,9 @@ FOUND = (SUBSTRINGS, FOLDED_SUBSTRINGS, CONTAINED)
 LINES = (Kind.NUMBER, Kind.STRING, Kind.TIMESTAMP, Kind.BOOLEAN)
 """The lines of a mixed axis, in their order; behind them is the rest."""
 
+PRESENT, MISSING = 0, 1
+"""The ranks of an axis of presence."""
+
 LEAST, GREATEST = -1, -2
 """References to the ends of a line."""
 
@@ -247,7 +250,7 @@ class Axis:
 
     def presence(self, event: Event) -> int:
         """The rank of an event on an axis of presence."""
-        return 0 if event.present(self.key.path) else 1
+        return PRESENT if event.present(self.key.path) else MISSING
 
     def __repr__(self) -> str:
         return f"Axis({self.key}, {self.size:,} ranks)"

@@ -28,7 +28,10 @@ from numpy.typing import NDArray
 from tamis.matching.axes import (
     GREATEST,
     LEAST,
+    LINES,
+    MISSING,
     MIXED,
+    PRESENT,
     TERM,
     AxisKey,
     Interval,
@@ -37,7 +40,7 @@ from tamis.matching.axes import (
 )
 from tamis.matching.form_lines import FOLDED, FORM_LINES
 from tamis.matching.jit import announce_compilation, brief
-from tamis.matching.pointing import MISSING, PRESENT, Pointing
+from tamis.matching.pointing import Pointing
 from tamis.matching.shapes import End, Shape
 from tamis.matching.sides import Axes
 from tamis.matching.terms import TermLine
@@ -50,7 +53,6 @@ Labels = NDArray[np.int64]
 _TOP, _STEP = 1 << 62, 1 << 32
 _LAST = 1 << 63
 """Above all labels."""
-_LINES = (Kind.NUMBER, Kind.STRING, Kind.TIMESTAMP, Kind.BOOLEAN)
 
 
 class NoRoomError(Exception):
@@ -154,7 +156,7 @@ class LiveAxis:
         if sort == MIXED:
             if kind is Kind.BYTES or value != value:
                 return (2 * len(self.lines),)
-            return (2 * _LINES.index(kind) + 1, value, 0)
+            return (2 * LINES.index(kind) + 1, value, 0)
         return (1, value, 0) if kind == sort and value == value else None
 
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.axes import PRESENCE, AxisKey
+from tamis.matching.axes import MISSING, PRESENCE, PRESENT, AxisKey
 from tamis.model.event import Event, single_node
 from tamis.model.kinds import Value
 from tamis.model.paths import Path
 
-ABSENT, MISSING, PRESENT = -1, 1, 0
-"""The rank of an attribute that is not there, and the two ranks of an axis of presence."""
+ABSENT = -1
+"""The rank of an attribute that is not there."""
 
 
 class Ranked(Protocol):

@@ -45,7 +45,7 @@ from tamis.predicates.normal import normalise
 LIVE = 4_096
 """Boxes in the live part when it is full, and changes after which segments are looked at."""
 RATIO = 4
-"""A segment is merged with all later ones when they hold more than this part of its boxes."""
+"""A segment is merged with all later ones when it has less than so many times their boxes."""
 _WAITING = 8
 """Live parts that may wait; who adds faster than they are frozen helps."""
 
