@@ -25,9 +25,9 @@ from hypothesis.stateful import (
 )
 
 import tamis
-from tamis.matching import live, sieve_matcher
+from tamis.matching import live_axes, sieve_matcher
 from tamis.matching.axes import AxisKey
-from tamis.matching.live import LiveAxis, NoRoomError
+from tamis.matching.live_axes import LiveAxis, NoRoomError
 from tamis.model.kinds import Kind
 from tests.contract.naive import naive_match
 from tests.contract.strategies import dense_events, dense_expressions
@@ -348,18 +348,18 @@ def numbers() -> st.SearchStrategy[Any]:
 def test_labels_are_in_the_order_of_values(cuts: list[tuple[Any, bool]], value: Any) -> None:
     axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
     for cut in cuts:
-        axis.cut(0, *cut)
+        axis.lines[0].add(*cut)
     label = axis.rank(value)
     for constant, after in cuts:
         is_above = value > constant if after else value >= constant
-        assert (label >= axis.cut(0, constant, after)) is is_above
+        assert (label >= axis.lines[0].add(constant, after)) is is_above
 
 
 def test_constants_that_ascend_or_descend_find_room() -> None:
     for step in (1, -1):
         axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
         for number in range(5_000):
-            axis.cut(0, step * number, False)
+            axis.lines[0].add(step * number, False)
 
 
 def halving() -> Iterator[float]:
@@ -373,11 +373,11 @@ def halving() -> Iterator[float]:
 
 def test_where_there_is_no_room_another_live_part_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sieve_matcher, "LIVE", 1_000)
-    monkeypatch.setattr(live, "_STEP", 4)
+    monkeypatch.setattr(live_axes, "_STEP", 4)
     axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
     with pytest.raises(NoRoomError):
         for value, _ in zip(halving(), range(200), strict=False):
-            axis.cut(0, value, True)
+            axis.lines[0].add(value, True)
     engine = tamis.Engine()
     values = [value for value, _ in zip(halving(), range(60), strict=False)]
     for number, value in enumerate(values):

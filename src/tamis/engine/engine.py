@@ -44,7 +44,7 @@ from tamis.errors import (
     suggestion,
 )
 from tamis.matching.batch import batches
-from tamis.matching.locking import Lock
+from tamis.matching.locking import Locked
 from tamis.matching.protocol import Matcher, Setting, Slot
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS, Limits
@@ -92,7 +92,7 @@ class Subscribed(NamedTuple):
     rejected: list[Rejected]
 
 
-class Engine:
+class Engine(Locked):
     """Keeps subscriptions and tells which of them an event matches.
 
         engine = Engine()
@@ -103,6 +103,8 @@ class Engine:
     are those of IRIs in graph patterns.
     """
 
+    # The lock is held by who changes the engine; who matches needs none.
+
     def __init__(
         self,
         *,
@@ -111,6 +113,7 @@ class Engine:
         prefixes: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
     ) -> None:
+        super().__init__()
         if matcher not in MATCHERS:
             hint = suggestion(str(matcher), MATCHERS) or "there are " + ", ".join(MATCHERS)
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")
@@ -124,8 +127,6 @@ class Engine:
         self._prefixes = dict(prefixes or {})
         self._reader = SubscriptionReader(prefixes, limits)
         self._shapes: Shapes | None = None
-        self._lock = Lock()
-        """Held by who changes the engine; who matches needs none."""
         self._use(Store())
 
     def _use(self, store: Store) -> None:
@@ -187,11 +188,11 @@ class Engine:
     def _shaped(self, id: Any, text: str) -> Shaped | None:
         if not self._matcher.takes_shapes:
             return None
-        from tamis.engine.shaped import Shapes, read_shaped
-
         if self._shapes is None:
+            from tamis.engine.shaped import Shapes
+
             self._shapes = Shapes()
-        return read_shaped(self._reader, self._shapes, id, text)
+        return self._shapes.read(self._reader, id, text)
 
     def subscribe_many(
         self,
@@ -279,7 +280,8 @@ class Engine:
             else:
                 store.disabled.add(slot)
                 matcher.remove(gone)
-        self._tidy()
+        if old is not None:
+            self._tidy()
 
     def read_blocks(
         self, table: Any, *, errors: Literal["raise", "collect"] = "raise"

@@ -16,7 +16,7 @@ from typing import Any
 
 from tamis.bindings.choices import Binding, bindings
 from tamis.matching.batch import Batch
-from tamis.matching.locking import Lock
+from tamis.matching.locking import Locked
 from tamis.matching.protocol import Pairs, Setting, Slot
 from tamis.model.event import Event, single_value
 from tamis.model.kinds import Value
@@ -38,15 +38,15 @@ from tamis.predicates.terms import Arithmetic, Attribute, Constant, Term, result
 from tamis.predicates.truth import Truth, conjunction, contains, disjunction, holds, negation, test
 
 
-class Scan:
+class Scan(Locked):
     """The matcher that tries every subscription."""
 
     takes_shapes = False
 
     def __init__(self, setting: Setting) -> None:
+        super().__init__()
         self._setting = setting
         self._expressions: dict[Slot, tuple[Expression, frozenset[str]]] = {}
-        self._lock = Lock()
 
     def add(self, slot: Slot, expression: Expression, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription, with the top-level keys that it needs bound."""

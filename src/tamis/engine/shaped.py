@@ -53,23 +53,22 @@ class Shapes:
             known = self._shapes[id(template)] = (template, shape)
         return known[1]
 
-
-def read_shaped(reader: SubscriptionReader, shapes: Shapes, id: Any, text: str) -> Shaped | None:
-    """A text as a shape and constants; None if it has none, or is faulty: then the parser says
-    what is wrong with it."""
-    reader.check_id(id)
-    found = reader.templates.recognise(text)
-    shape = None if found is None else shapes.of(found[0])
-    if found is None or shape is None:
-        return None
-    template, literals = found
-    try:
-        constants: list[Any] = [
-            canonical_value(convert(literal))
-            for convert, literal in zip(template.convert, literals)
-        ]
-    except (TamisError, ValueError):
-        return None
-    if any(constants[low] > constants[high] for low, high in shape.crossing):
-        return None
-    return Shaped(id, text, shape, constants)
+    def read(self, reader: SubscriptionReader, id: Any, text: str) -> Shaped | None:
+        """A text as a shape and constants; None if it has none, or is faulty: then the parser says
+        what is wrong with it."""
+        reader.check_id(id)
+        found = reader.templates.recognise(text)
+        shape = None if found is None else self.of(found[0])
+        if found is None or shape is None:
+            return None
+        template, literals = found
+        try:
+            constants: list[Any] = [
+                canonical_value(convert(literal))
+                for convert, literal in zip(template.convert, literals)
+            ]
+        except (TamisError, ValueError):
+            return None
+        if any(constants[low] > constants[high] for low, high in shape.crossing):
+            return None
+        return Shaped(id, text, shape, constants)

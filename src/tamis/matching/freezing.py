@@ -6,13 +6,14 @@ and no loop over boxes. Only subscriptions that are more than boxes are compiled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.axes import Axis, AxisBuilder
-from tamis.matching.live import LiveAxis, LiveView
+from tamis.matching.axes import Axis, AxisBuilder, LineBuilder, Ranks
+from tamis.matching.live import LiveView
+from tamis.matching.live_axes import LiveAxis, LiveLine
 from tamis.matching.segment import Expectations, Segment, SegmentBuilder
 from tamis.matching.sieve.boxes import Boxes
 from tamis.matching.terms import TermLine
@@ -28,25 +29,24 @@ def frozen_boxes(
     statistics: Expectations | None = None,
 ) -> Segment:
     """A segment of some of the boxes."""
-    count = np.diff(view.start[: view.boxes + 1])
+    start, sides, _, _ = view.arrays
+    count = np.diff(start[: view.boxes + 1])
     own = np.repeat(kept, count)
     box = np.repeat(np.arange(view.boxes), count)[own]
-    constraints = int(view.start[view.boxes])
-    axis = view.axis[:constraints][own]
-    low, high = view.low[:constraints][own], view.high[:constraints][own]
-    finished = [_finished(each, terms) for each in view.axes]
+    axis, low, high = sides.reshape(-1, 3)[: start[view.boxes]][own].T
     low_rank, high_rank = np.empty(len(axis), np.int32), np.empty(len(axis), np.int32)
-    for number, (_, to_ranks) in enumerate(finished):
+    axes = []
+    for number, each in enumerate(view.axes):
         mine = axis == number
-        low_rank[mine], high_rank[mine] = to_ranks(low[mine], high[mine])
+        finished, low_rank[mine], high_rank[mine] = _finished(each, terms, low[mine], high[mine])
+        axes.append(finished)
     order = np.lexsort((axis, box))
-    axes = [each for each, _ in finished]
     boxes = Boxes(
         np.concatenate(([0], np.cumsum(count[kept]))),
-        axis[order],
+        axis[order].astype(np.int32),
         low_rank[order],
         high_rank[order],
-        view.slot[: view.boxes][kept],
+        view.slot[kept],
         np.array([each.size for each in axes], np.int64),
     )
     return Segment.of_boxes(axes, boxes, statistics)
@@ -64,29 +64,39 @@ def frozen_forms(
     return builder.finish(statistics)
 
 
-ToRanks = Callable[[Labels, Labels], tuple[NDArray[np.int32], NDArray[np.int32]]]
-
-
-def _finished(live: LiveAxis, terms: TermLine | None) -> tuple[Axis, ToRanks]:
-    """The finished axis, and what makes intervals of its ranks of intervals of labels."""
+def _finished(
+    live: LiveAxis, terms: TermLine | None, low: Labels, high: Labels
+) -> tuple[Axis, Ranks, Ranks]:
+    """The finished axis, and the ranks of intervals of labels."""
     builder = AxisBuilder(live.key, terms)
     if not live.lines:
         axis, _ = builder.finish()
-        return axis, lambda low, high: (low.astype(np.int32), high.astype(np.int32))
+        return axis, low.astype(np.int32), high.astype(np.int32)
     if not live.gaps_alike:
         builder.tell_gaps()
-    cuts = list(live.cuts)
-    for number, line in enumerate(builder.lines):
-        own = [cut for cut in cuts if cut[0] == 2 * number + 1]
-        line.add_list([cut[1] for cut in own], [cut[2] for cut in own])
+    used = np.unique(np.concatenate((low, high + 1)))
+    cuts = [_add_cuts(line, own, used) for line, own in zip(builder.lines, live.lines)]
     axis, positions = builder.finish()
     first, _ = axis.line_ends()
-    labels = np.array([cut[-1] for cut in cuts], np.int64)
-    is_cut = np.array([len(cut) > 2 for cut in cuts])
-    above = np.empty(len(cuts), np.int32)  # the rank just above each cut
-    above[is_cut] = np.concatenate(positions) + 1
-    above[~is_cut] = np.append(first, axis.size)
-    return axis, lambda low, high: (
+    begins = [live.begin(line) for line in range(len(first))]
+    labels = np.concatenate((begins, [live.end(len(first) - 1)], *cuts))
+    above = np.concatenate((first, [axis.size], *(position + 1 for position in positions)))
+    order = np.argsort(labels)
+    labels, above = labels[order], above[order].astype(np.int32)
+    return (
+        axis,
         above[np.searchsorted(labels, low)],
         above[np.searchsorted(labels, high + 1)] - np.int32(1),
     )
+
+
+def _add_cuts(line: LineBuilder, own: LiveLine, used: Labels) -> Labels:
+    """Take in those cuts of a line that boxes use; return the labels just above them."""
+    values = list(own.values)
+    labels = np.array([own.labels[value] for value in values], np.int64)
+    found = []
+    for after in (False, True):
+        which = np.flatnonzero(np.isin(labels + after, used))
+        line.add_list([values[i] for i in which.tolist()], [after] * len(which))
+        found.append(labels[which] + after)
+    return np.concatenate(found)

@@ -1,223 +1,100 @@
 """The live part: subscriptions that came just now, as boxes that are tried one after the other.
 
-Ranks of a finished axis are dense, so that a new constant would shift them all. Here a cut has a
-*label*: an integer, in the order of the cuts, with room between any two for another one.
+    start     0 2 5 ...                        of each box the first of its sides
+    sides     axis low high  axis low high     three numbers a side; labels (live_axes.py)
 
-    cuts      before 3      after 3                    after 5
-    labels    2^60          2^61                       2^61 + 2^60
-                                      before 4, which came later: 2^61 + 2^59
-
-The label of a value is that of the last cut at or below it, so a box is an interval of labels on
-some axes, as it is one of ranks elsewhere. A new box is seen by the next event; it costs each event
-a nanosecond or two until there are enough of them for a segment.
+A new box is seen by the next event; it costs each event a nanosecond or two until there are enough
+of them for a segment.
 
 Readers in other threads see a ``LiveView``: the arrays as they were, and how many boxes they held.
-Cuts that came since do no harm: they lie between those that the boxes of the view are about.
+Constants that came since do no harm: their labels lie between those that the boxes of the view are
+about.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import product
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.axes import (
-    GREATEST,
-    LEAST,
-    LINES,
-    MISSING,
-    MIXED,
-    PRESENT,
-    TERM,
-    AxisKey,
-    Interval,
-    line_kinds,
-    types_of,
-)
-from tamis.matching.form_lines import FOLDED, FORM_LINES
 from tamis.matching.jit import announce_compilation, brief
+from tamis.matching.live_axes import LiveAxes, LiveAxis, LiveLine, NoRoomError
 from tamis.matching.pointing import Pointing
 from tamis.matching.shapes import End, Shape
-from tamis.matching.sides import Axes
 from tamis.matching.terms import TermLine
-from tamis.model.event import Event
-from tamis.model.kinds import Kind, Value, kind_of
+from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
 
 Labels = NDArray[np.int64]
 
-_TOP, _STEP = 1 << 62, 1 << 32
-_LAST = 1 << 63
-"""Above all labels."""
+_SIDE = 3
+"""Numbers a side."""
 
 
-class NoRoomError(Exception):
-    """Two neighbouring cuts have neighbouring labels, or there are too many axes."""
+class LiveBoxes(NamedTuple):
+    """Boxes in arrays with room for more; another set of arrays when that is used up."""
 
-
-class LiveLine:
-    """One line of a live axis, as compiling sees it: cuts in, references out."""
-
-    def __init__(self, axis: LiveAxis, number: int, kind: str) -> None:
-        self._axis = axis
-        self._number = number
-        self.kind = kind
-
-    def add(self, value: Value, after: bool) -> int:
-        """Take in one cut; return its label."""
-        return self._axis.cut(self._number, value, after)
-
-
-class LiveAxis:
-    """An axis with labels.
-
-    ``cuts`` ascend: the begin of line n is (2 n, label), a cut of it (2 n + 1, value, after,
-    label). One list, and the label in each entry, so that readers need no lock.
-    """
-
-    def __init__(self, key: AxisKey, terms: TermLine | None) -> None:
-        self.key = key
-        self._terms = terms if key.sort == TERM else None
-        kinds = line_kinds(key)
-        self.lines = [LiveLine(self, number, kind) for number, kind in enumerate(kinds)]
-        ends = len(kinds) + 2  # the begin of what lies behind the lines, and its end
-        self.cuts: list[tuple[Any, ...]] = [
-            (2 * line, line * (_TOP // ends)) for line in range(ends)
-        ]
-        self._known: dict[tuple[Any, ...], int] = {}
-        """The labels of the cuts."""
-        self.gaps_alike = True
-        self._form = FORM_LINES.get(key.sort)
-
-    def presence(self, event: Event) -> int:
-        """The rank of an event on an axis of presence."""
-        return PRESENT if event.present(self.key.path) else MISSING
-
-    def tell_gaps(self) -> None:
-        """Note that a segment must tell values apart, as labels always do."""
-        self.gaps_alike = False
-
-    def cut(self, line: int, value: Value, after: bool) -> int:
-        """The label of a cut, which is made if need be."""
-        place = (2 * line + 1, value, int(after))
-        label = self._known.get(place)
-        if label is None:
-            at = bisect_left(self.cuts, place)
-            label = _between(self.cuts[at - 1], self.cuts[at])
-            self.cuts.insert(at, (*place, label))
-            self._known[place] = label
-        return label
-
-    def begin(self, line: int) -> int:
-        """The label of the begin of a line."""
-        return int(self.cuts[bisect_left(self.cuts, (2 * line,))][-1])
-
-    def interval(self, interval: Interval) -> tuple[int, int]:
-        """The least and the greatest label of an interval."""
-        low, high = interval
-        if not self.lines:  # references are positions
-            return 0 if low.reference == LEAST else low.reference + 1, high.reference
-        least = self.begin(low.line) if low.reference == LEAST else low.reference
-        above = self.begin(high.line + 1) if high.reference == GREATEST else high.reference
-        return least, above - 1
-
-    def rank(self, value: Value) -> int:
-        """The label of a value, or -1 if the axis is not about its kind."""
-        if self._terms is not None:
-            return self._terms.rank(value) if isinstance(value, str) else -1
-        place = self._place(value)
-        if place is None:
-            return -1
-        label = self._known.get(place)  # the cut just before the value
-        while label is None:
-            at = bisect_right(self.cuts, (*place, _LAST))
-            below, above = self.cuts[at - 1 : at + 1]
-            if below[:-1] <= place < above[:-1]:  # or another thread has inserted one in between
-                label = below[-1]
-        return int(label)
-
-    def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
-        """What gives the label of a value, and the types of those values that have one."""
-        return self.rank, types_of(self.key)
-
-    def _place(self, value: Value) -> tuple[Any, ...] | None:
-        """Where a value lies among the cuts: it is the place of the cut just before it."""
-        sort = self.key.sort
-        if self._form is not None:
-            if not isinstance(value, str):
-                return (2,) if sort == FOLDED else None
-            form = self._form.form(value)
-            return None if form is None else (1, form, 0)
-        kind = kind_of(value)
-        if sort == MIXED:
-            if kind is Kind.BYTES or value != value:
-                return (2 * len(self.lines),)
-            return (2 * LINES.index(kind) + 1, value, 0)
-        return (1, value, 0) if kind == sort and value == value else None
-
-
-def _between(below: tuple[Any, ...], above: tuple[Any, ...]) -> int:
-    """A label between those of two neighbours: in the middle, but a step from the outermost cut,
-    so that constants that ascend, as they often do, find room for long."""
-    low, high = below[-1], above[-1]
-    label = (low + high) >> 1
-    if len(below) > 2 and len(above) == 2:
-        label = min(label, low + _STEP)
-    elif len(below) == 2 and len(above) > 2:
-        label = max(label, high - _STEP)
-    if label == low:
-        raise NoRoomError
-    return int(label)
-
-
-class LiveAxes(Axes):
-    """The axes of the live part: nothing is sought there, it is tested."""
-
-    most_found = 0
-
-    def __init__(self, terms: TermLine | None) -> None:
-        super().__init__(terms)
-        self.pointing = Pointing((), np.int64)
-
-    def make(self, key: AxisKey) -> Any:
-        """A new axis."""
-        axis = LiveAxis(key, self._terms)
-        self.pointing.add(axis)
-        return axis
+    start: NDArray[np.int32]
+    sides: Labels
+    slot: NDArray[np.int32]
+    asks: NDArray[np.bool_]
+    """Whether its conjunction says more than the box."""
 
 
 class LiveView(NamedTuple):
     """The live part at some time."""
 
+    boxes: int
+    arrays: LiveBoxes
     pointing: Pointing
     axes: Sequence[LiveAxis]
     """And perhaps others behind these, that came later."""
-    boxes: int
-    start: NDArray[np.int32]
-    axis: NDArray[np.int32]
-    low: Labels
-    high: Labels
-    slot: NDArray[np.int32]
-    asks: NDArray[np.bool_]
-    """Whether its conjunction says more than the box."""
     forms: Mapping[int, NormalForm]
-    """Of the subscriptions with such boxes, and perhaps of later ones."""
+    """Of the subscriptions with boxes that do not say all, and perhaps of later ones."""
+
+    @property
+    def slot(self) -> NDArray[np.int32]:
+        """The slots of the boxes."""
+        return self.arrays.slot[: self.boxes]
+
+    @property
+    def asks(self) -> NDArray[np.bool_]:
+        """Whether the conjunctions say more than the boxes."""
+        return self.arrays.asks[: self.boxes]
 
     def stabbed(self, point: Labels) -> tuple[list[int], list[int]]:
         """The slots of the boxes that a point stabs: of those that match, and of those on which
         the oracle must decide; perhaps several times."""
+        start, sides, slot, asks = self.arrays
         found = np.empty(self.boxes, np.int32)
-        count = try_boxes(self.start, self.axis, self.low, self.high, self.boxes, point, found)
+        count = try_boxes(start, sides, self.boxes, point, found)
         if not count:
             return [], []
         boxes = found[:count]
-        asks = self.asks[boxes]
-        slots = self.slot[boxes]
-        return slots[~asks].tolist(), slots[asks].tolist()
+        ask = asks[boxes]
+        slots = slot[boxes]
+        return slots[~ask].tolist(), slots[ask].tolist()
+
+
+class _LiveEnd(NamedTuple):
+    """An end of a range of a shape: a label, or how far from that of a constant it is."""
+
+    line: LiveLine | None
+    hole: int
+    label: int
+
+    def of(self, constants: Sequence[Value]) -> int:
+        line, hole, label = self
+        return label if line is None else line.label(constants[hole]) + label
+
+
+_Plan = list[tuple[int, list[tuple[_LiveEnd, _LiveEnd]]]]
+"""Of a shape the numbers of the axes, and the ranges there."""
 
 
 class Live:
@@ -227,15 +104,15 @@ class Live:
         self.axes = LiveAxes(terms)
         self.forms: dict[int, NormalForm] = {}
         """Those subscriptions, by slot, of which boxes do not say all."""
-        self._plans: dict[int, list[tuple[int, LiveAxis, tuple[tuple[End, End], ...]]]] = {}
-        self._shapes: list[Shape] = []
+        self._plans: dict[int, tuple[Shape, _Plan]] = {}
         self.boxes = 0
-        self._start = np.zeros(65, np.int32)
-        self._slot = np.empty(64, np.int32)
-        self._asks = np.empty(64, np.bool_)
-        self._axis = np.empty(256, np.int32)
-        self._low = np.empty(256, np.int64)
-        self._high = np.empty(256, np.int64)
+        self._sides = 0
+        self._arrays = LiveBoxes(
+            np.zeros(65, np.int32),
+            np.empty(_SIDE * 256, np.int64),
+            np.empty(64, np.int32),
+            np.empty(64, np.bool_),
+        )
 
     def add(self, slot: int, form: NormalForm) -> None:
         """Take in a subscription."""
@@ -253,34 +130,17 @@ class Live:
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""
-        plan = self._plans.get(id(shape))
-        if plan is None:
-            plan = self._plans[id(shape)] = self._plan(shape)
+        known = self._plans.get(id(shape))
+        if known is None:
+            known = self._plans[id(shape)] = shape, self._plan(shape)
         options = [
-            [
-                (
-                    number,
-                    axis.begin(low) if first is None else axis.cut(low, constants[first], begins),
-                    (
-                        axis.begin(high + 1)
-                        if last is None
-                        else axis.cut(high, constants[last], ends)
-                    )
-                    - 1,
-                )
-                for (low, first, begins), (high, last, ends) in ranges
-            ]
-            for number, axis, ranges in plan
+            [(number, low.of(constants), high.of(constants)) for low, high in ranges]
+            for number, ranges in known[1]
         ]
-        if all(len(sides) == 1 for sides in options):
-            self._append(slot, [side for (side,) in options], False)
-            return
         for sides in product(*options):
             self._append(slot, sides, False)
 
-    def _plan(self, shape: Shape) -> list[tuple[int, LiveAxis, tuple[tuple[End, End], ...]]]:
-        """The axes of a shape and the ranges there; the shape lives as long as the plan."""
-        self._shapes.append(shape)
+    def _plan(self, shape: Shape) -> _Plan:
         plan = []
         for side in shape.sides:
             number = self.axes.number(side.axis)
@@ -289,42 +149,53 @@ class Live:
             axis = self.axes.builders[number]
             if side.tells_gaps:
                 axis.tell_gaps()
-            plan.append((number, axis, side.ranges))
+            plan.append((number, [_ends(axis, low, high) for low, high in side.ranges]))
         return plan
 
     def _append(self, slot: int, sides: Sequence[tuple[int, int, int]], asks: bool) -> None:
-        if any(low > high for _, low, high in sides):
-            return
+        for _, low, high in sides:
+            if low > high:
+                return
         announce_compilation(try_boxes)
-        at = int(self._start[self.boxes])
-        end = at + len(sides)
-        while end > len(self._axis):
-            self._axis = _larger(self._axis)
-            self._low, self._high = _larger(self._low), _larger(self._high)
-        if self.boxes == len(self._slot):
-            self._slot, self._asks = _larger(self._slot), _larger(self._asks)
-            self._start = _larger(self._start)
-        for number, low, high in sides:
-            self._axis[at], self._low[at], self._high[at] = number, low, high
-            at += 1
-        self._slot[self.boxes], self._asks[self.boxes] = slot, asks
-        self._start[self.boxes + 1] = end
-        self.boxes += 1
+        box, end = self.boxes, self._sides + len(sides)
+        self._make_room(box, end)
+        arrays = self._arrays
+        numbers = [number for side in sides for number in side]
+        _packing(len(numbers)).pack_into(arrays.sides.data, 8 * _SIDE * self._sides, *numbers)
+        arrays.slot[box], arrays.asks[box], arrays.start[box + 1] = slot, asks, end
+        self.boxes, self._sides = box + 1, end
+
+    def _make_room(self, box: int, sides: int) -> None:
+        start, values, slot, asks = self._arrays
+        if box < len(slot) and _SIDE * sides <= len(values):
+            return
+        if box == len(slot):
+            start, slot, asks = _larger(start), _larger(slot), _larger(asks)
+        while _SIDE * sides > len(values):
+            values = _larger(values)
+        self._arrays = LiveBoxes(start, values, slot, asks)
 
     def view(self) -> LiveView:
         """What is there now."""
-        return LiveView(
-            self.axes.pointing,
-            self.axes.builders,
-            self.boxes,
-            self._start,
-            self._axis,
-            self._low,
-            self._high,
-            self._slot,
-            self._asks,
-            self.forms,
-        )
+        axes = self.axes
+        return LiveView(self.boxes, self._arrays, axes.pointing, axes.builders, self.forms)
+
+
+def _ends(axis: LiveAxis, low: End, high: End) -> tuple[_LiveEnd, _LiveEnd]:
+    """The least and the greatest label of a range."""
+    if low.hole is None:
+        least = _LiveEnd(None, 0, axis.begin(low.line))
+    else:
+        least = _LiveEnd(axis.lines[low.line], low.hole, int(low.after))
+    if high.hole is None:
+        return least, _LiveEnd(None, 0, axis.end(high.line) - 1)
+    return least, _LiveEnd(axis.lines[high.line], high.hole, int(high.after) - 1)
+
+
+@cache
+def _packing(numbers: int) -> Struct:
+    """What writes as many labels at once, which is faster than one by one."""
+    return Struct(f"={numbers}q")
 
 
 def _larger(array: NDArray[Any]) -> NDArray[Any]:
@@ -337,9 +208,7 @@ def _larger(array: NDArray[Any]) -> NDArray[Any]:
 @brief
 def try_boxes(
     start: NDArray[np.int32],
-    axis: NDArray[np.int32],
-    low: Labels,
-    high: Labels,
+    sides: Labels,
     boxes: int,
     point: Labels,
     found: NDArray[np.int32],
@@ -349,8 +218,8 @@ def try_boxes(
     for box in range(boxes):
         inside = True
         for c in range(start[box], start[box + 1]):
-            label = point[axis[c]]
-            if label < low[c] or label > high[c]:
+            label = point[sides[3 * c]]
+            if label < sides[3 * c + 1] or label > sides[3 * c + 2]:
                 inside = False
                 break
         found[n] = box

@@ -1,4 +1,4 @@
-"""A lock that a forked process does not inherit: whoever held it is not there to give it back."""
+"""Locks that a forked process does not inherit: whoever held one is not there to give it back."""
 
 from __future__ import annotations
 
@@ -7,30 +7,20 @@ import threading
 import weakref
 
 
-class Lock:
-    """A lock that its holder may take again; free in every forked process."""
+class Locked:
+    """Has a lock that its holder may take again; in every forked process it is free."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        _LOCKS.add(self)
-
-    def renew(self) -> None:
-        """Be free, whoever holds it."""
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        _LOCKED.add(self)
 
 
-_LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
+_LOCKED: weakref.WeakSet[Locked] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    for lock in list(_LOCKS):
-        lock.renew()
+    for each in list(_LOCKED):
+        each._lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_after_fork)

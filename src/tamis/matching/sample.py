@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tamis.errors import TamisError
 from tamis.matching.batch import Batch
 from tamis.matching.expecting import Expecting
-from tamis.matching.locking import Lock
+from tamis.matching.locking import Locked
 from tamis.model.event import Event, Node
 
 Rows = NDArray[np.int64]
@@ -40,14 +40,14 @@ _VALUE_BYTES = 64
 """What a value takes in Python, besides its characters."""
 
 
-class Sample:
+class Sample(Locked):
     """Events that were taught or that passed; any number of threads show it batches."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._slices: tuple[Batch, ...] = ()
         self._passed = 0  # rows; a count that two threads spoil does no harm
         self._due = 0
-        self._lock = Lock()
         self.times = 0
         """How often it was taught."""
 

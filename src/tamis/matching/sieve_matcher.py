@@ -27,8 +27,9 @@ from tamis.errors import TamisError
 from tamis.matching.batch import Batch
 from tamis.matching.expecting import Expecting
 from tamis.matching.freezing import frozen_boxes, frozen_forms
-from tamis.matching.live import Live, LiveView, NoRoomError
-from tamis.matching.locking import Lock
+from tamis.matching.live import Live, LiveView
+from tamis.matching.live_axes import NoRoomError
+from tamis.matching.locking import Locked
 from tamis.matching.merging import TooManyAxesError, merged
 from tamis.matching.protocol import Setting, Slot
 from tamis.matching.sample import Sample
@@ -50,12 +51,13 @@ _WAITING = 8
 """Live parts that may wait; who adds faster than they are frozen helps."""
 
 
-class SieveMatcher:
+class SieveMatcher(Locked):
     """Keeps subscriptions in segments; one thread at a time changes it, any number match."""
 
     takes_shapes = True
 
     def __init__(self, setting: Setting, sample: Sample | None = None) -> None:
+        super().__init__()
         self._setting = setting
         self._sample = Sample() if sample is None else sample
         self._terms = None if setting.taxonomy is None else TermLine(setting.taxonomy)
@@ -63,7 +65,6 @@ class SieveMatcher:
         nobody = np.full(1_024, NEVER)
         self._snapshot = Snapshot((), (self._live.view(),), 0, 0, nobody)
         self._changes = 0
-        self._lock = Lock()
         self._worker: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._compiled = _Compiled((), [])
@@ -134,9 +135,10 @@ class SieveMatcher:
         lives = now.lives
         if self._live.boxes != lives[-1].boxes:
             lives = (*lives[:-1], self._live.view())
-        learned = self._sample.times
-        aged = tuple(Aged(segment, now.epoch, learned=learned) for segment in segments)
-        self._snapshot = Snapshot((*now.segments, *aged), lives, epoch, last, died)
+        aged = now.segments
+        for segment in segments:
+            aged = (*aged, Aged(segment, now.epoch, learned=self._sample.times))
+        self._snapshot = Snapshot(aged, lives, epoch, last, died)
         self._changes += 1
         if self._live.boxes >= LIVE:
             self._rotate()
@@ -203,7 +205,7 @@ class SieveMatcher:
         self, view: LiveView, now: Snapshot, expected: Expecting | None = None
     ) -> list[Segment]:
         """A live part as a segment, or two if they have many axes."""
-        slot, asks = view.slot[: view.boxes], view.asks[: view.boxes]
+        slot, asks = view.slot, view.asks
         left = now.died[slot] > now.epoch
         found = []
         if (left & ~asks).any():

@@ -74,7 +74,7 @@ class Stabbing:
         else:
             found = points_of([event], list(view.axes), dtype=np.int64)
             if found.left:
-                slots = dict.fromkeys(view.slot[: view.boxes].tolist())
+                slots = dict.fromkeys(view.slot.tolist())
                 yield from self._decided(self._alive(slots, -1), event)
                 return
             points = found.ranks
