@@ -230,7 +230,7 @@ def test_shapes(text: str, sides: int, ranges: list[int] | None) -> None:
 
 
 def shape(text: str):  # type: ignore[no-untyped-def]
-    found = Templates().recognise(text)
+    found = Templates().recognise(text, at_once=True)
     assert found is not None
     template, literals = found
     kinds = [Kind.STRING if literal[0] == "'" else Kind.NUMBER for literal in literals]

@@ -75,7 +75,23 @@ def test_memory_is_bounded() -> None:
     templates = Templates()
     for index in range(10_050):
         templates.parse(f"attribute{index} = 1")
-    assert len(templates._known) <= 10_000
+    assert len(templates._known) == 1  # what comes alone is not learned
+    for index in range(10_050):
+        templates.parse(f"attribute{index} = 1")
+    assert 1 < len(templates._known) <= 10_000
+    for index in range(100_000):
+        assert not templates._is_seen((str(index),))
+    assert len(templates._seen) <= 100_000
+
+
+def test_a_template_is_recognised_from_the_second_text_on() -> None:
+    templates = Templates()
+    assert templates.recognise("a = 1") is None
+    templates.parse("a = 1")
+    found = templates.recognise("a = 2")
+    assert found is not None
+    assert found[1] == ["2"]
+    assert templates.recognise("b = 1", at_once=True) is not None
 
 
 def test_error_of_a_bad_type() -> None:

@@ -178,7 +178,8 @@ class Bulk:
 
     def _take_group(self, group: Group, block: Block, first: Slot) -> list[int]:
         """Compile the columns of a group; return the places that must be compiled one by one."""
-        found = self._reader.templates.recognise(str(block.texts[int(group.places[0])]))
+        text = str(block.texts[int(group.places[0])])
+        found = self._reader.templates.recognise(text, at_once=True)
         shape = None if found is None else self._shapes.of(found[0])
         if shape is None:
             return list(group.places.tolist())

@@ -4,8 +4,8 @@
     category = 'Car' and price < 900        numbers, is the key of the template
 
 The first two texts of a template are parsed in full (one that comes alone is not worth the
-learning). The parser tells which constant of the tree came
-from which literal of the text, so that the tree can be rebuilt for other literals without parsing.
+learning). The parser tells which constant of the tree came from which literal of the text, so that
+the tree can be rebuilt for other literals without parsing.
 A text whose literals do not all become constants of the tree (networks, worked-out arithmetic) has
 no template and is parsed in full each time; so is one with comments, quoted names or patterns,
 where literals are not told apart by a glance, and one that a constant makes invalid, to get its
@@ -30,8 +30,8 @@ from tamis.predicates.terms import Constant, Term
 
 _MOST = 10_000
 """Templates kept; when there are more, all are forgotten and learned anew."""
-
-_NEW, _SEEN, _NONE = "new", "seen once", "no template"
+_SEEN = 100_000
+"""Keys that are remembered as seen once, by their hashes."""
 
 _SORTS = str.maketrans(dict.fromkeys("0123456789", "0") | dict.fromkeys("'\"rR", "'"))
 
@@ -66,27 +66,31 @@ class Templates:
         self._prefixes = prefixes or {}
         self._attributes = attributes
         self._limits = limits
-        self._known: dict[Key, Template | str] = {(): _NONE}
+        self._known: dict[Key, Template | None] = {(): None}
+        """None for those that have no template."""
+        self._seen: set[int] = set()
 
     def parse(self, text: str) -> Expression:
         """The expression that a text denotes."""
         key, literals = self._split(text)
-        template = self._known.get(key, _NEW)
-        if isinstance(template, Template):
+        template = self._known.get(key)
+        if template is not None:
             try:
                 return template.fill(literals)
             except (TamisError, ValueError):
                 pass  # the parser says what is wrong, and where
-        return self._read(text, key, template, literals)
+        elif key not in self._known and self._is_seen(key):
+            return self._learn(text, key, literals)
+        return self._parser(text).parse()
 
-    def recognise(self, text: str) -> tuple[Template, list[str]] | None:
-        """The template of a text and its literals, which need not be valid; None if it has none."""
+    def recognise(self, text: str, *, at_once: bool = False) -> tuple[Template, list[str]] | None:
+        """The template of a text and its literals, which need not be valid; None if it has none,
+        or if nobody has seen it, unless it is to be learned at once."""
         key, literals = self._split(text)
-        template = self._known.get(key, _NEW)
-        if template in (_NEW, _SEEN):
-            self._read(text, key, _SEEN, literals)
-            template = self._known[key]
-        return (template, literals) if isinstance(template, Template) else None
+        if key not in self._known and (at_once or hash(key) in self._seen):
+            self._learn(text, key, literals)
+        template = self._known.get(key)
+        return None if template is None else (template, literals)
 
     def _split(self, text: str) -> tuple[Key, list[str]]:
         check_text(text, self._limits)
@@ -97,38 +101,44 @@ class Templates:
         sorts = "".join([literal[0] for literal in literals]).translate(_SORTS)
         return (sorts, *pieces[::2]), literals
 
-    def _read(
-        self, text: str, key: Key, template: Template | str, literals: list[str]
-    ) -> Expression:
-        parser = Parser(text, self._prefixes, self._attributes, self._limits)
+    def _parser(self, text: str) -> Parser:
+        return Parser(text, self._prefixes, self._attributes, self._limits)
+
+    def _is_seen(self, key: Key) -> bool:
+        """Whether the key was there before; from now on it was."""
+        seen = hash(key)
+        if seen in self._seen:
+            return True
+        if len(self._seen) >= _SEEN:
+            self._seen.clear()
+        self._seen.add(seen)
+        return False
+
+    def _learn(self, text: str, key: Key, literals: list[str]) -> Expression:
+        """Parse a text, and remember its template."""
+        parser = self._parser(text)
         expression = parser.parse()
-        if key and template is _NEW:
-            self._remember(key, _SEEN)
-        elif key and template is _SEEN:
-            self._remember(key, _template(expression, parser.literals, len(literals)))
+        if len(self._known) >= _MOST:
+            self._known.clear()
+            self._known[()] = None
+        self._known[key] = _template(expression, parser.literals, len(literals))
         return expression
 
     def parse_many(self, texts: Iterable[str]) -> Iterator[Expression]:
         """The expressions of many texts, in their order."""
         return map(self.parse, texts)
 
-    def _remember(self, key: Key, template: Template | str) -> None:
-        if len(self._known) >= _MOST:
-            self._known.clear()
-            self._known[()] = _NONE
-        self._known[key] = template
-
 
 def _template(
     expression: Expression, literals: Sequence[Literal | None], count: int
-) -> Template | str:
+) -> Template | None:
     """The template of a parsed text, if each literal became one constant of the tree."""
     found = [literal for literal in literals if literal is not None]
     holes = {id(literal.constant): hole for hole, literal in enumerate(found)}
     used: set[int] = set()
     build = _builder(expression, holes, used)
     if len(found) != count or len(used) != count:
-        return _NONE
+        return None
     return Template(tuple(literal.convert for literal in found), build or _constantly(expression))
 
 
