@@ -36,11 +36,7 @@ def _parts(several: Iterable[Batch], threads: int) -> Iterator[tuple[int, Batch]
     """Batches in as many parts as there are threads, each with its first row."""
     start = 0
     for batch in several:
-        rows = max(_LEAST, -(-len(batch) // threads)) if threads > 1 else len(batch)
-        for first in range(0, len(batch), rows or 1):
-            part = (
-                batch if rows >= len(batch) else batch.slice(first, min(first + rows, len(batch)))
-            )
+        for first, part in batch.parts(max(_LEAST, -(-len(batch) // threads))):
             yield start + first, part
         start += len(batch)
 

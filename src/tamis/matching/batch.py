@@ -42,6 +42,14 @@ class Batch:
             return Batch(self.table.slice(start, stop - start), self._limits)
         return Batch(self.events()[start:stop], self._limits)
 
+    def parts(self, most: int) -> Iterator[tuple[int, Batch]]:
+        """The batch in parts of at most some rows, each with its first row."""
+        if len(self) <= most:
+            yield 0, self
+            return
+        for start in range(0, len(self), most):
+            yield start, self.slice(start, min(start + most, len(self)))
+
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """Copies of some rows; as events, where Arrow cannot take from its columns."""
         import pyarrow as pa

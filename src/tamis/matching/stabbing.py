@@ -113,7 +113,7 @@ class Stabbing:
     ) -> Iterator[Pairs]:
         """The pairs of a segment; without those of plain boxes, if they are known already."""
         segment = aged.segment
-        for start, part in parts(batch, _rows_at_once(segment)):
+        for start, part in batch.parts(_rows_at_once(segment, batch)):
             for first, piece, points in pointed(part, segment.axes, segment.valued):
                 if plain:
                     for pairs in self._stabbed(aged, points, limit):
@@ -175,21 +175,11 @@ def _distinct(several: Sequence[Pairs]) -> Pairs:
     return Pairs((keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32))
 
 
-def _rows_at_once(segment: Segment) -> int:
+def _rows_at_once(segment: Segment, batch: Batch) -> int:
     """Rows whose candidates can be held at once, were every row to match everything."""
     conjunctions = len(segment.checks.conjunctions.slot)
-    return max(16, CANDIDATES // conjunctions) if conjunctions else sys.maxsize
-
-
-def parts(batch: Batch, most: int) -> Iterator[tuple[int, Batch]]:
-    """A batch in parts of some rows, each with its first row; events that are no columns in
-    small ones in any case."""
-    most = most if batch.table is not None else min(most, EVENTS)
-    if len(batch) <= most:
-        yield 0, batch
-        return
-    for start in range(0, len(batch), most):
-        yield start, batch.slice(start, min(start + most, len(batch)))
+    most = max(16, CANDIDATES // conjunctions) if conjunctions else sys.maxsize
+    return most if batch.table is not None else min(most, EVENTS)
 
 
 def pointed(

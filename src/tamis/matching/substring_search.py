@@ -8,7 +8,8 @@ table; the text is read byte by byte, the last bytes held in a register as a num
     window       cking ch                        cking ch       → the pattern, compared as a whole
                  ^ shift 2
 
-    filter    a bit for each hash; almost all places of a text end here, in the cache of a core
+    filter    two bits of one word for each key; almost all places of a text end here, in the
+              cache of a core
     table     key → group, open addressing
     groups    patterns with this window, and where in them it stands
 
@@ -118,10 +119,23 @@ def _key(data: Bytes, start: int, width: int) -> np.uint64:
 
 
 @kernel
+def _mixed(key: np.uint64) -> np.uint64:
+    """A key whose bits are mixed."""
+    mixed = (key ^ key >> np.uint64(29)) * GOLDEN
+    return mixed ^ mixed >> np.uint64(32)
+
+
+@kernel
 def _hash(key: np.uint64, size: int) -> int:
     """The hash of a key, below a power of two."""
-    mixed = (key ^ key >> np.uint64(29)) * GOLDEN
-    return int(np.int64((mixed ^ mixed >> np.uint64(32)) & np.uint64(size - 1)))
+    return int(np.int64(_mixed(key) & np.uint64(size - 1)))
+
+
+@kernel
+def _bits(mixed: np.uint64) -> np.uint64:
+    """The two bits of a mixed key in its word of the filter."""
+    one, other = mixed >> np.uint64(52), mixed >> np.uint64(58)
+    return np.uint64(1) << (one & np.uint64(63)) | np.uint64(1) << other
 
 
 @kernel
@@ -148,10 +162,9 @@ def _choose_windows(
 
 @kernel
 def _fill_table(keys: Words, found: Words, table: Words, group: Integers) -> None:
-    bits, slots = 64 * len(found), len(table)
+    slots = len(table)
     for g in range(len(keys)):
-        bit = _hash(keys[g], bits)
-        found[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+        found[_hash(keys[g], len(found))] |= _bits(_mixed(keys[g]))
         slot = _hash(keys[g], slots)
         while group[slot] != EMPTY:
             slot = (slot + 1) & (slots - 1)
@@ -171,7 +184,7 @@ def _find(
     """Fill the buffers from the cursor (row, and byte within it) on; return how many pairs."""
     offsets, data = texts
     width, found = windows.width, windows.filter
-    bits, slots = 64 * len(found), len(windows.keys)
+    words, slots = np.uint64(len(found) - 1), len(windows.keys)
     top = np.uint64(8 * (width - 1))
     count = 0
     for r in range(cursor[0], len(offsets) - 1):
@@ -183,8 +196,9 @@ def _find(
         key = _key(data, at, width - 1) << np.uint64(8)
         for i in range(at, stop - width + 1):
             key = key >> np.uint64(8) | np.uint64(data[i + width - 1]) << top
-            bit = _hash(key, bits)
-            if not found[bit >> 6] >> np.uint64(bit & 63) & np.uint64(1):
+            mixed = _mixed(key)
+            bits = _bits(mixed)
+            if found[np.int64(mixed & words)] & bits != bits:
                 continue
             slot = _hash(key, slots)
             while windows.group[slot] != EMPTY and windows.keys[slot] != key:
