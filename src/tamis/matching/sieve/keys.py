@@ -11,6 +11,8 @@ Opening every signature degenerates when there are thousands (W5: tens of thousa
 the best key for each box alone, without the first sum. So: rich-get-richer rounds (a signature's
 probe is shared by the boxes that chose it last time), then closing what is not worth its probe.
 Complexity: rounds run on SAMPLE boxes; the final choice looks at the 33 candidates of every box.
+What is rare has no signature by a sample; the boxes that were left to the last resort choose again
+among themselves, for a thousand such boxes would cost every event a thousand tests.
 """
 
 import numpy as np
@@ -29,11 +31,11 @@ from tamis.matching.sieve.signatures import (
     encode_candidates,
     make_subsets,
 )
-from tamis.matching.sieve.table import Table, find_entry, hash_keys
+from tamis.matching.sieve.table import EMPTY, LOAD, Table, find_entry, hash_keys
 
 PROBE = 15.0  # nanoseconds, as TEST
-SAMPLE = 1 << 15
-ROUNDS, CLOSING_ROUNDS = 6, 24
+SAMPLE = 1 << 13
+ROUNDS, CLOSING_ROUNDS, CHOICES = 6, 24, 8
 MAX_SIGNATURES = 4096
 
 
@@ -56,21 +58,20 @@ def list_candidates(
 def choose_keys(
     boxes: Boxes, constraints: Constraints
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the codes of the open signatures, ascending, and for each box the place of its own.
-
-    A sample has no signature for what is rare; the boxes that it left to the last resort choose
-    once more among themselves, for a thousand such boxes would cost every event a thousand tests.
-    """
-    everything = np.arange(len(boxes.slot))
+    """Return the codes of the open signatures, ascending, and for each box the place of its own."""
+    left = np.arange(len(boxes.slot))
     choice = np.zeros(len(boxes.slot), np.int32)
-    codes = choose_signatures(everything, boxes, constraints)
-    assign_cheapest(everything, boxes, constraints, number_codes(codes), choice)
-    left = np.flatnonzero(choice == np.searchsorted(codes, LAST_RESORT))
-    if len(everything) > SAMPLE and len(left):
+    codes = np.array([LAST_RESORT])
+    for _ in range(CHOICES):
         more = np.union1d(codes, choose_signatures(left, boxes, constraints))
         choice = np.searchsorted(more, codes).astype(np.int32)[choice]
+        assign_cheapest(left, boxes, constraints, number_codes(more), choice)
+        is_sample = len(left) > SAMPLE
+        left = left[choice[left] == np.searchsorted(more, LAST_RESORT)]
+        done = not is_sample or not len(left) or len(more) == len(codes)
         codes = more
-        assign_cheapest(left, boxes, constraints, number_codes(codes), choice)
+        if done:
+            break
     return codes, choice
 
 
@@ -84,8 +85,7 @@ def choose_signatures(
     code = np.full((len(chosen), CANDIDATES), NONE, np.int64)
     cost = np.full((len(chosen), CANDIDATES), np.inf, np.float32)
     list_candidates(chosen, boxes, constraints, code, cost)
-    names, candidate = np.unique(np.append(code, (NONE, LAST_RESORT)), return_inverse=True)
-    candidate = candidate[:-2].reshape(code.shape)
+    names, candidate = number_candidates(code)
     probe = probe_costs(names, constraints.presence) * (len(chosen) / max(len(among), 1))
     share = np.bincount(candidate.ravel(), minlength=len(names)).astype(float)
     for _ in range(ROUNDS):
@@ -95,7 +95,45 @@ def choose_signatures(
     is_open = share > 0
     is_open[names == LAST_RESORT] = True
     close_signatures(is_open, names, candidate, cost, probe)
-    return names[is_open & (names >= 0)]
+    return np.sort(names[is_open & (names >= 0)])
+
+
+def number_candidates(code: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct codes, NONE and the last resort first, and each one's number."""
+    number = np.zeros(code.shape, np.int64)
+    room = 1 << 10
+    while True:
+        names = np.empty(room, np.int64)
+        names[:2] = NONE, LAST_RESORT
+        table = np.full(2 * int(room / LOAD), EMPTY)
+        count = number_names(code.ravel(), table, names, number.ravel())
+        if count:
+            return names[:count], number
+        room *= 8
+
+
+@kernel
+def number_names(
+    code: NDArray[np.int64],
+    table: Table,
+    names: NDArray[np.int64],
+    number: NDArray[np.int64],
+) -> int:
+    """Write the distinct codes and the number of each; return how many, or 0 if they are more."""
+    at = find_entry(LAST_RESORT, table)
+    table[at], table[at + 1] = LAST_RESORT, 1
+    count = 2
+    for i in range(len(code)):
+        if code[i] == NONE:
+            continue
+        at = find_entry(code[i], table)
+        if table[at] == EMPTY:
+            if count == len(names):
+                return 0
+            table[at], table[at + 1], names[count] = code[i], count, code[i]
+            count += 1
+        number[i] = table[at + 1]
+    return count
 
 
 def probe_costs(names: NDArray[np.int64], presence: NDArray[np.float32]) -> NDArray[np.float64]:
