@@ -134,12 +134,28 @@ def _alternatives(array: Any, node: Tree, axes: Sequence[Axis]) -> Alternatives:
         return _fields([field.name for field in kind], _flat(array), len(array), node, axes)
     elif types.is_nested(kind):
         return _elements(array, node, axes)
-    columns: Columns = {number: axes[number].ranks(array) for number in node.axes}
+    columns: Columns = _ranked(array, node.axes, axes)
     if node.valued is not None:
         node.leaves = array
         index = np.arange(len(array), dtype=np.int32)
         columns[node.valued] = np.where(valid_rows(array), index, np.int32(-1))
     return Alternatives(len(array), None, columns)
+
+
+def _ranked(array: Any, numbers: Sequence[int], axes: Sequence[Axis]) -> Columns:
+    """The ranks of a column on some axes; of one that is mostly nulls, only the rest is looked at,
+    for an event of a wide rule base has a few of hundreds of attributes."""
+    kind = array.type
+    plain = types.is_primitive(kind) or types.is_string(kind) or types.is_large_string(kind)
+    if not plain or 2 * array.null_count < len(array):
+        return {number: axes[number].ranks(array) for number in numbers}
+    rows = np.flatnonzero(valid_rows(array))
+    present = array.drop_null()
+    found: Columns = {}
+    for number in numbers:
+        found[number] = np.full(len(array), -1, np.int32)
+        found[number][rows] = axes[number].ranks(present)
+    return found
 
 
 def _flat(array: Any) -> Sequence[Any]:

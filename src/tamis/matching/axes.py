@@ -213,12 +213,16 @@ class Axis:
             return self._lines.ranks(array)
         if not self._mixed and self.key.sort != FOLDED:
             return self._lines[0].ranks(array)
-        out = np.full(len(array), -1, np.int32)
         for line, offset in zip(self._lines, self._offsets, strict=False):
-            ranks = line.ranks(array)
-            out = np.where(ranks >= 0, ranks + np.int32(offset), out)
-        out[valid_rows(array) & (out < 0)] = self.size - 1
-        return out
+            ranks = line.own_ranks(array)
+            if ranks is not None and ranks.max(initial=-1) >= 0:  # then it is of this kind
+                ranks[ranks >= 0] += np.int32(offset)
+                break
+        else:
+            ranks = np.full(len(array), -1, np.int32)
+        if ranks.min(initial=0) < 0:
+            ranks[valid_rows(array) & (ranks < 0)] = self.size - 1
+        return ranks
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The lines as flat arrays; terms are numbered anew from their taxonomy."""

@@ -71,17 +71,21 @@ class Line(ABC):
 
     def ranks(self, array: Any) -> Ranks:
         """The ranks of an Arrow array; -1 for nulls, NaN and all that is of another kind."""
+        ranks = self.own_ranks(array)
+        return np.full(len(array), UNRANKED, np.int32) if ranks is None else ranks
+
+    def own_ranks(self, array: Any) -> Ranks | None:
+        """The ranks of an Arrow array of the line's kind; None if it is of another."""
         if isinstance(array.type, pa.BaseExtensionType):
-            return self.ranks(array.storage)
+            return self.own_ranks(array.storage)
         if types.is_dictionary(array.type):
             return self._ranks_of_dictionary(array)
         if types.is_run_end_encoded(array.type):
             array.validate(full=True)
-            return self.ranks(pc.call_function("run_end_decode", [array]))
+            return self.own_ranks(pc.call_function("run_end_decode", [array]))
         ranks = self._ranks(array) if len(array) else None
-        if ranks is None:
-            return np.full(len(array), UNRANKED, np.int32)
-        mark_nulls(array, ranks)
+        if ranks is not None:
+            mark_nulls(array, ranks)
         return ranks
 
     def _ranks_of_dictionary(self, array: Any) -> Ranks:
