@@ -51,6 +51,7 @@ from tamis.matching.sieve.signatures import HASHED, NONE, decode_signature
 from tamis.matching.sieve.table import Table, hash_keys
 
 UNSORTED = NONE  # `kind` of a signature without a sorted attribute
+COMPARED = 64  # boxes of a slot up to which each two are compared
 
 
 class Sieve(NamedTuple):
@@ -70,9 +71,9 @@ class Sieve(NamedTuple):
     table: Table
     # boxes, by (key, constant)
     constant: Packed
-    slot: Slots  # ~slot if another box has the same one
+    slot: Slots  # ~slot if a point may be in several boxes of the same slot
     tests: Packed
-    repeated: bool  # some slot has several boxes
+    repeated: bool  # whether there is such a slot
 
 
 def build_sieve(boxes: Boxes, statistics: Statistics | None = None) -> Sieve:
@@ -95,7 +96,7 @@ def build_sieve(boxes: Boxes, statistics: Statistics | None = None) -> Sieve:
     sieve = sieve._replace(
         table=hash_slices(key[order]),
         constant=constant[order].astype(packed),
-        slot=mark_repeated(boxes.slot)[order],
+        slot=mark_repeated(boxes)[order],
         tests=np.empty(int((count * length).sum()), packed),
     )
     write_rows(boxes, constraints, choice, order, sieve)
@@ -142,10 +143,46 @@ def lay_signatures(
     return sieve, renumbered[choice]
 
 
-def mark_repeated(slot: Slots) -> Slots:
-    """Return the slots, complemented where more than one box has it."""
-    boxes_per_slot = np.bincount(slot)
-    return np.where(boxes_per_slot[slot] > 1, ~slot, slot)
+def mark_repeated(boxes: Boxes) -> Slots:
+    """Return the slots, complemented where a point may be in several boxes of the slot: not if
+    each two are disjoint, as those of ``x in (1, 2)`` are."""
+    slot = boxes.slot
+    several = np.flatnonzero(np.bincount(slot)[slot] > 1)
+    marked = slot.copy()
+    mark_overlapping(boxes, several[np.argsort(slot[several], kind="stable")], marked)
+    return marked
+
+
+@kernel
+def mark_overlapping(boxes: Boxes, by_slot: NDArray[np.int64], marked: Slots) -> None:
+    """Complement the slots of those boxes, of some that are sorted by slot, that are not known to
+    be disjoint from all others of theirs."""
+    first = 0
+    while first < len(by_slot):
+        last = first + 1
+        while last < len(by_slot) and boxes.slot[by_slot[last]] == boxes.slot[by_slot[first]]:
+            last += 1
+        apart = last - first <= COMPARED
+        for i in range(first, last):
+            for j in range(i + 1, last):
+                apart = apart and are_disjoint(boxes, by_slot[i], by_slot[j])
+        for i in range(first, last):
+            if not apart:
+                marked[by_slot[i]] = ~boxes.slot[by_slot[i]]
+        first = last
+
+
+@kernel
+def are_disjoint(boxes: Boxes, b: int, d: int) -> bool:
+    """Tell whether two boxes have no point in common; attributes ascend within a box."""
+    i, j = boxes.start[b], boxes.start[d]
+    while i < boxes.start[b + 1] and j < boxes.start[d + 1]:
+        ours, theirs = boxes.attribute[i], boxes.attribute[j]
+        if ours == theirs and (boxes.low[i] > boxes.high[j] or boxes.low[j] > boxes.high[i]):
+            return True
+        i += ours <= theirs
+        j += theirs <= ours
+    return False
 
 
 def hash_slices(key: NDArray[np.int64]) -> Table:
