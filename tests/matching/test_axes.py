@@ -346,6 +346,26 @@ def test_the_kinds_of_a_term_of_a_tree_are_one_interval() -> None:
 
 
 @given(taxonomy=taxonomies(), data=st.data())
+def test_the_numbering_is_that_of_the_content(taxonomy: Taxonomy, data: st.DataObject) -> None:
+    terms = sorted(taxonomy)
+    for _ in range(data.draw(st.integers(0, 4))):
+        term = data.draw(st.sampled_from([*terms, "x", "y"]))
+        lower = taxonomy.descendants(term)
+        free = [other for other in (*terms, "z") if other not in lower]
+        taxonomy.add(term, data.draw(st.lists(st.sampled_from(free), max_size=2)) if free else [])
+    parents = dict(taxonomy.parents)
+    order = data.draw(st.permutations(list(parents)))
+    other = Taxonomy({term: parents[term] for term in order})
+    ours, theirs = TermLine(taxonomy), TermLine(other)
+    for term in taxonomy:
+        assert ours.rank(term) == theirs.rank(term)
+        assert ours.kinds_of(term, True) == theirs.kinds_of(term, True)
+        ranks = [ours.rank(kind) for kind in taxonomy.descendants(term)]
+        intervals = ours.kinds_of(term, True)
+        assert sorted(ranks) == [rank for low, high in intervals for rank in range(low, high + 1)]
+
+
+@given(taxonomy=taxonomies(), data=st.data())
 def test_is_a_through_boxes(taxonomy: Taxonomy, data: st.DataObject) -> None:
     first, second = (data.draw(st.sampled_from(sorted(taxonomy))) for _ in range(2))
     texts = [

@@ -120,7 +120,7 @@ class Engine(Locked):
         if taxonomy is not None and not isinstance(taxonomy, Taxonomy):
             taxonomy = Taxonomy(taxonomy)
         self.matcher = matcher
-        self.taxonomy = taxonomy
+        self.taxonomy = None if taxonomy is None else taxonomy.frozen()
         self.limits = limits
         self.attachments: dict[str, Any] = {}
         """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
@@ -372,6 +372,7 @@ class Engine(Locked):
         """
         if not isinstance(taxonomy, Taxonomy):
             taxonomy = Taxonomy(taxonomy)
+        taxonomy = taxonomy.frozen()
         with self._lock:
             store, matcher = self._held
             expressions = {
@@ -576,7 +577,7 @@ class Engine(Locked):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine, with its ``attachments``, to a file, which is whole or not there."""
-        parents = None if self.taxonomy is None else self.taxonomy.parents
+        parents = None if self.taxonomy is None else dict(self.taxonomy.parents)
         settings = {"matcher": self.matcher, "taxonomy": parents, "prefixes": self._prefixes}
         save_engine(path, settings, self._store, self._matcher, self.attachments)
 

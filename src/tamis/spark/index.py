@@ -81,8 +81,7 @@ class Index:
 
         if errors not in ("raise", "collect"):
             raise TamisError(f"errors is 'raise' or 'collect', not {errors!r}")
-        parents = taxonomy.parents if isinstance(taxonomy, Taxonomy) else taxonomy
-        index = cls(*build(subscriptions, columns, Settings(parents, prefixes, limits)))
+        index = cls(*build(subscriptions, columns, Settings(taxonomy, prefixes, limits)))
         if errors == "raise" and index.rejected.num_rows:
             raise SubscriptionError(index.complaint())
         return index

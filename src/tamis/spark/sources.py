@@ -153,7 +153,7 @@ def _settings_mark(settings: Mapping[str, Any]) -> str:
     if isinstance(given.get("taxonomy"), Mapping):
         given["taxonomy"] = Taxonomy(given["taxonomy"])
     if isinstance(given.get("taxonomy"), Taxonomy):
-        given["taxonomy"] = given["taxonomy"].parents
+        given["taxonomy"] = dict(given["taxonomy"].parents)
     text = json.dumps(given, sort_keys=True, default=repr)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
