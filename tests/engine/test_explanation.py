@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from rich.console import Console
 
-from tamis import Engine, Event, Explanation, Expression, Subscription, Taxonomy
+from tamis import Engine, Event, Explanation, Expression, Subscription
 from tamis.engine.explanation import explain
 from tamis.engine.scan import Trial
+from tamis.model.taxonomies import Taxonomies
 from tests.strategies import attribute_expressions, events
 
 FURNITURE = {"chair": ["furniture"]}
-TAXONOMY = Taxonomy({"red": ["color"], "blue": ["color"]})
+TAXONOMIES = Taxonomies({"red": ["color"], "blue": ["color"]})
 
 
 def explained(text: str, event: dict[str, object]) -> Explanation:
@@ -97,8 +98,8 @@ def test_forms() -> None:
 
 @given(attribute_expressions(), events())
 def test_explanations_agree_with_matching(expression: Expression, event: dict[str, object]) -> None:
-    trial = Trial(Event(event), TAXONOMY)
-    explanation = explain(Subscription("x", str(expression), expression), trial.event, TAXONOMY)
+    trial = Trial(Event(event), TAXONOMIES)
+    explanation = explain(Subscription("x", str(expression), expression), trial.event, TAXONOMIES)
     assert explanation.matches == (trial.verdict(expression) is True)
     assert str(explanation)
     assert explanation._repr_html_()

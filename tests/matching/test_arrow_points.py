@@ -24,15 +24,15 @@ from tamis.matching.batch import Batch
 from tamis.matching.points import MAX_POINTS, Points, points_of
 from tamis.matching.segment import SegmentBuilder
 from tamis.matching.stabbing import pointed
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import TermLines
 from tamis.model.readers import read_arrow
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomies import Taxonomies
 from tamis.predicates.expression import Expression
 from tamis.predicates.normal import normalise
 from tests.matching.strategies import PARENTS, POOLS, Tagged, record_batches, subscriptions
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-TERMS = TermLine(Taxonomy(PARENTS))
+TERMS = TermLines(Taxonomies(PARENTS))
 EXAMPLES = settings().max_examples // (2 if PLAIN else 1) * 2
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

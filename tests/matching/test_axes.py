@@ -21,10 +21,11 @@ from tamis.matching.boxrows import BoxRows
 from tamis.matching.points import points_of
 from tamis.matching.sides import MAX_AXES, MAX_BOXES, Axes, Box
 from tamis.matching.sieve.boxes import Boxes
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import NO_TERMS, TermLine, TermLines
 from tamis.model.event import Event
 from tamis.model.kinds import Kind, Value, to_value
 from tamis.model.paths import Path
+from tamis.model.taxonomies import Taxonomies
 from tamis.model.taxonomy import Taxonomy
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression
@@ -62,8 +63,8 @@ def boxes_of(axes: Axes, conjunction: Conjunction) -> tuple[list[Box], bool]:
     return compiled.boxes, compiled.exact
 
 
-def terms_of(parents: dict[str, list[str]]) -> TermLine:
-    return TermLine(Taxonomy(parents))
+def terms_of(parents: dict[str, list[str]]) -> TermLines:
+    return TermLines(Taxonomies(parents))
 
 
 def resolved(axes: Axes, compiled: Iterable[list[Box]]) -> tuple[list[Axis], list[list[Bounds]]]:
@@ -100,7 +101,7 @@ def number_of(axes: Sequence[Axis], path: Path, sort: str) -> int:
     return [axis.key for axis in axes].index(AxisKey(path, sort))
 
 
-def compiled_text(*texts: str, terms: TermLine | None = None) -> tuple[list[Axis], Any]:
+def compiled_text(*texts: str, terms: TermLines = NO_TERMS) -> tuple[list[Axis], Any]:
     """The axes, and the boxes of each text, which all must be exact."""
     axes = Axes(terms)
     lists = []
@@ -123,7 +124,7 @@ def test_intervals_hold_the_ranks_of_what_is_in_the_set(expressions: list[Expres
         for conjunction in normalise(expression).conjunctions
         for path, values in conjunction.box.items()
     ]
-    axes = Axes(None)
+    axes = Axes()
     lists = []
     for path, values in sets:
         boxes, exact = boxes_of(axes, Conjunction({path: values}))
@@ -145,7 +146,7 @@ def test_boxes_hold_what_is_in_all_sets(expression: Expression, data: st.DataObj
     conjunctions = [
         Conjunction(each.box) for each in normalise(expression).conjunctions if each.box
     ]
-    axes = Axes(None)
+    axes = Axes()
     compiled = [boxes_of(axes, each) for each in conjunctions]
     assert all(exact for _, exact in compiled)
     finished, found = resolved(axes, [boxes for boxes, _ in compiled])
@@ -373,7 +374,7 @@ def test_is_a_through_boxes(taxonomy: Taxonomy, data: st.DataObject) -> None:
         f"not x is a '{first}'",
         f"x is a '{first}' and x is a '{second}'",
     ]
-    axes = Axes(TermLine(taxonomy))
+    axes = Axes(TermLines(Taxonomies(taxonomy)))
     lists, exact = zip(
         *(boxes_of(axes, normalise(tamis.parse(text)).conjunctions[0]) for text in texts)
     )
@@ -413,7 +414,7 @@ def test_widened_sides_are_a_superset_and_not_exact(counts: tuple[int, ...]) -> 
     names = "abc"[: len(counts)]
     assert math.prod(counts) > MAX_BOXES
     (conjunction,) = normalise(tamis.parse(" and ".join(map(_choices, names, counts)))).conjunctions
-    axes = Axes(None)
+    axes = Axes()
     boxes, exact = boxes_of(axes, conjunction)
     assert not exact
     assert len(boxes) <= MAX_BOXES
@@ -432,7 +433,7 @@ def test_as_many_boxes_as_allowed_are_exact() -> None:
     (conjunction,) = normalise(
         tamis.parse(f"{_choices('a', 32)} and {_choices('b', 32)}")
     ).conjunctions
-    boxes, exact = boxes_of(Axes(None), conjunction)
+    boxes, exact = boxes_of(Axes(), conjunction)
     assert (len(boxes), exact) == (MAX_BOXES, True)
 
 

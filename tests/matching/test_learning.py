@@ -35,7 +35,7 @@ pytestmark = [
 
 
 def segment_of(*texts: str) -> Segment:
-    builder = SegmentBuilder(None)
+    builder = SegmentBuilder()
     for slot, text in enumerate(texts):
         builder.add(slot, normalise(tamis.parse(text)))
     return builder.finish()

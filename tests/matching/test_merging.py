@@ -29,10 +29,10 @@ from tamis.matching.sieve.boxes import Boxes, Statistics
 from tamis.matching.sieve.matcher import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
 from tamis.matching.sieve_matcher import SieveMatcher
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import TermLines
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomies import Taxonomies
 from tamis.predicates.expression import Expression
 from tests.contract.naive import count_bindings
 from tests.contract.strategies import dense_events, dense_expressions
@@ -224,7 +224,7 @@ def test_lines_of_booleans() -> None:
 
 # Segments: a matcher with one merged segment against one with the parts.
 
-TAXONOMY = Taxonomy(PARENTS)
+TAXONOMIES = Taxonomies(PARENTS)
 
 
 class Subscriptions:
@@ -234,10 +234,10 @@ class Subscriptions:
         self.expressions = dict(expressions)
 
     def matcher(self) -> SieveMatcher:
-        return SieveMatcher(Setting(TAXONOMY, LIMITS, self._decide))
+        return SieveMatcher(Setting(TAXONOMIES, LIMITS, self._decide))
 
     def _decide(self, event: Event, slot: int) -> bool:
-        return Trial(event, TAXONOMY, LIMITS).verdict(self.expressions[slot]) is True
+        return Trial(event, TAXONOMIES, LIMITS).verdict(self.expressions[slot]) is True
 
     def apart(self, count: int) -> SieveMatcher:
         """A matcher with as many segments."""
@@ -367,7 +367,7 @@ def test_a_merged_segment_takes_no_more_than_one_built_whole() -> None:
 
 def reloaded(segment: Segment) -> Segment:
     arrays = {name: frozen(array) for name, array in segment.arrays("x/").items()}
-    return Segment.from_arrays(segment.header(), arrays, "x/", TermLine(TAXONOMY))
+    return Segment.from_arrays(segment.header(), arrays, "x/", TermLines(TAXONOMIES))
 
 
 def test_a_merged_segment_is_stored() -> None:

@@ -26,7 +26,8 @@ from tamis.matching.sieve.kernels import (
 )
 from tamis.matching.sieve.keys import PROBE
 from tamis.matching.sieve.signatures import COPY, TEST
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import NO_TERMS, TermLines
+from tamis.model.taxonomies import Taxonomies
 from tamis.predicates.normal import normalise
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -37,7 +38,7 @@ PAIRS = [f"seller = 's{i % 30}' and country = 'k{i % 9}'" for i in range(270)]
 WINDOWS = [f"weight between {i} and {i + 10}" for i in range(200)]
 
 
-def segment_of(*texts, first=0, terms=None):
+def segment_of(*texts, first=0, terms=NO_TERMS):
     builder = SegmentBuilder(terms)
     for slot, text in enumerate(texts, first):
         builder.add(slot, normalise(tamis.parse(text)))
@@ -183,7 +184,7 @@ def test_an_axis_of_presence_is_there_for_every_event():
 
 def test_terms_are_no_bytes_of_a_segment():
     taxonomy = tamis.Taxonomy({"chair": ["furniture"], "table": ["furniture"]})
-    segment = segment_of("category is a 'furniture'", terms=TermLine(taxonomy))
+    segment = segment_of("category is a 'furniture'", terms=TermLines(Taxonomies(taxonomy)))
     assert stats_of([segment]).bytes["lines"] == 0
     assert plan_of([segment]).boxes == 1
 

@@ -16,6 +16,7 @@ from pyarrow import parquet
 import tamis
 import tamis.spark
 from tamis.errors import RejectedWarning
+from tamis.model.taxonomies import Taxonomies
 from tests.spark.oracle import drained, events_frame, oracle, pairs, subscriptions_frame
 
 if TYPE_CHECKING:
@@ -53,6 +54,14 @@ def test_without_versions_there_are_none(spark: SparkSession) -> None:
     matches = tamis.spark.match(events, subscriptions_frame(spark, {"s": "true"}))
     assert matches.dtypes[-1] == ("version", "bigint")
     assert [tuple(row) for row in matches.collect()] == [(1, "s", None)]
+
+
+def test_taxonomies_of_attributes(spark: SparkSession) -> None:
+    taxonomies = Taxonomies({"orange": ["fruit"]}, {"color": {"orange": ["warm"]}})
+    rows = [{"id": 1, "kind": "orange"}, {"id": 2, "color": "orange"}]
+    events = events_frame(spark, rows, {"kind": "string", "color": "string"})
+    table = subscriptions_frame(spark, {"f": "kind is a 'fruit'", "w": "color is a 'warm'"})
+    assert pairs(tamis.spark.match(events, table, taxonomy=taxonomies)) == {(1, "f"), (2, "w")}
 
 
 # Columns.

@@ -39,6 +39,7 @@ from tamis.errors import (
     StorageError,
     SubscriptionError,
     TamisError,
+    TaxonomyError,
     UnknownIdError,
     UnsupportedError,
     suggestion,
@@ -48,6 +49,7 @@ from tamis.matching.locking import Locked
 from tamis.matching.protocol import Matcher, Setting, Slot
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS, Limits
+from tamis.model.taxonomies import Taxonomies, TaxonomyLike
 from tamis.model.taxonomy import Taxonomy
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
 from tamis.predicates.normal import normalise
@@ -99,8 +101,8 @@ class Engine(Locked):
         engine.subscribe("category = 'Toy' and price < 5", id="cheap-toys")
         engine.match({"category": "Toy", "price": 3})      # ["cheap-toys"]
 
-    ``taxonomy`` (a mapping from a term to its parents) gives ``is a`` its meaning; ``prefixes``
-    are those of IRIs in graph patterns.
+    ``taxonomy`` (a mapping from a term to its parents) gives ``is a`` its meaning, on all
+    attributes unless it is ``Taxonomies``; ``prefixes`` are those of IRIs in graph patterns.
     """
 
     # The lock is held by who changes the engine; who matches needs none.
@@ -109,7 +111,7 @@ class Engine(Locked):
         self,
         *,
         matcher: str = "sieve",
-        taxonomy: Taxonomy | Mapping[str, Iterable[str]] | None = None,
+        taxonomy: Taxonomies | TaxonomyLike | None = None,
         prefixes: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
     ) -> None:
@@ -117,10 +119,8 @@ class Engine(Locked):
         if matcher not in MATCHERS:
             hint = suggestion(str(matcher), MATCHERS) or "there are " + ", ".join(MATCHERS)
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")
-        if taxonomy is not None and not isinstance(taxonomy, Taxonomy):
-            taxonomy = Taxonomy(taxonomy)
         self.matcher = matcher
-        self.taxonomy = None if taxonomy is None else taxonomy.frozen()
+        self.taxonomies = Taxonomies.given(taxonomy)
         self.limits = limits
         self.attachments: dict[str, Any] = {}
         """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
@@ -131,15 +131,20 @@ class Engine(Locked):
 
     def _use(self, store: Store) -> None:
         """Begin with a store, and a matcher that has nothing yet."""
-        setting = self._setting(store, self.taxonomy)
+        setting = self._setting(store, self.taxonomies)
         self._held = _Held(store, MATCHERS[self.matcher](setting))
 
-    def _setting(self, store: Store, taxonomy: Taxonomy | None) -> Setting:
+    @property
+    def taxonomy(self) -> Taxonomy | None:
+        """The taxonomy of all attributes that have none of their own; it cannot change."""
+        return self.taxonomies.default
+
+    def _setting(self, store: Store, taxonomies: Taxonomies) -> Setting:
         def decide(event: Event, slot: Slot) -> bool:
-            trial = Trial(event, taxonomy, self.limits)
+            trial = Trial(event, taxonomies, self.limits)
             return trial.verdict(self._expression(slot, store)) is True
 
-        return Setting(taxonomy, self.limits, decide)
+        return Setting(taxonomies, self.limits, decide)
 
     @property
     def _store(self) -> Store:
@@ -240,7 +245,7 @@ class Engine(Locked):
     def _checked(self, row: Row) -> Subscription:
         """The subscription of a row, which this engine can match."""
         new = self._reader.read(row.id, row.source, row.metadata, row.enabled)
-        _check_supported(new.expression, self.taxonomy)
+        _check_supported(new.expression, self.taxonomies)
         form = normalise(new.expression, self.limits)
         if form.never_matches:
             message = f"the subscription {new.id!r} contradicts itself and never matches"
@@ -260,7 +265,7 @@ class Engine(Locked):
         from tamis.matching.costs import cost_of
 
         expression, _ = self._reader.expression(subscription)
-        _check_supported(expression, self.taxonomy)
+        _check_supported(expression, self.taxonomies)
         return cost_of(normalise(expression, self.limits))
 
     def _take(self, new: Subscription | Shaped, old: Slot | None) -> None:
@@ -362,30 +367,36 @@ class Engine(Locked):
         slots = np.full(len(store.ids), -1, np.int32)
         slots[left] = np.arange(len(left))
         other = store.renumbered(left)
-        setting = self._setting(other, self.taxonomy)
+        setting = self._setting(other, self.taxonomies)
         self._held = _Held(other, matcher.renumbered(slots, setting))
 
-    def change_taxonomy(self, taxonomy: Taxonomy | Mapping[str, Iterable[str]]) -> None:
+    def change_taxonomy(
+        self, taxonomy: Taxonomies | TaxonomyLike, *, attribute: str | None = None
+    ) -> None:
         """Use another taxonomy from the next event on; what asks for ``is a`` is compiled anew.
 
-        All terms that subscriptions ask for must be in it, or nothing is changed.
+        It is for one ``attribute``, or for all that have none of their own; ``Taxonomies`` take the
+        place of all. The terms that subscriptions ask for must be in it, or nothing is changed.
         """
-        if not isinstance(taxonomy, Taxonomy):
-            taxonomy = Taxonomy(taxonomy)
-        taxonomy = taxonomy.frozen()
+        if isinstance(taxonomy, Taxonomies) and attribute is not None:
+            raise TaxonomyError("an attribute has one taxonomy; give several without attribute=")
         with self._lock:
+            if isinstance(taxonomy, Taxonomies):
+                taxonomies = taxonomy
+            else:
+                taxonomies = self.taxonomies.changed(taxonomy, attribute)
             store, matcher = self._held
             expressions = {
                 slot: self._expression(slot, store)
                 for slot in {*matcher.slots_of_terms(), *store.disabled}
             }
             for expression in expressions.values():
-                _check_supported(expression, taxonomy)
-            setting = self._setting(store, taxonomy)
+                _check_supported(expression, taxonomies)
+            setting = self._setting(store, taxonomies)
             for slot in store.disabled:
                 del expressions[slot]
             self._held = _Held(store, matcher.recompiled(expressions, setting))
-            self.taxonomy = taxonomy
+            self.taxonomies = taxonomies
 
     def settle(self, timeout: float | None = None) -> None:
         """Wait until all subscriptions are in segments, and these are merged.
@@ -482,7 +493,7 @@ class Engine(Locked):
     def explain(self, id: str, event: Event | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or why not."""
         subscription = self[id]
-        return explain(subscription, Event.of(event, self.limits), self.taxonomy, self.limits)
+        return explain(subscription, Event.of(event, self.limits), self.taxonomies, self.limits)
 
     # The collection.
 
@@ -577,8 +588,8 @@ class Engine(Locked):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine, with its ``attachments``, to a file, which is whole or not there."""
-        parents = None if self.taxonomy is None else dict(self.taxonomy.parents)
-        settings = {"matcher": self.matcher, "taxonomy": parents, "prefixes": self._prefixes}
+        taxonomy = self.taxonomies.to_json()
+        settings = {"matcher": self.matcher, "taxonomy": taxonomy, "prefixes": self._prefixes}
         save_engine(path, settings, self._store, self._matcher, self.attachments)
 
     @classmethod
@@ -591,6 +602,7 @@ class Engine(Locked):
         """
         file, settings = open_engine(path, verify)
         try:
+            settings["taxonomy"] = Taxonomies.from_json(settings["taxonomy"])
             engine = cls(limits=limits, **settings)
             engine._use(restore_store(file, verify))
             engine.attachments = attachments_of(file)
@@ -609,7 +621,7 @@ def _collects(errors: str) -> bool:
     return errors == "collect"
 
 
-def _check_supported(expression: Expression, taxonomy: Taxonomy | None) -> None:
+def _check_supported(expression: Expression, taxonomies: Taxonomies) -> None:
     """Refuse what only other rooms can match, and ``is a`` of what no taxonomy knows."""
     for node in nodes_within(expression):
         if isinstance(node, Call | Pattern):
@@ -618,6 +630,7 @@ def _check_supported(expression: Expression, taxonomy: Taxonomy | None) -> None:
                 f"{what} cannot be matched by this engine, which knows attributes only: {node}"
             )
         if isinstance(node, IsA):
+            taxonomy = taxonomies.of(node.attribute.path)
             if taxonomy is None:
                 raise SubscriptionError(
                     f"'{node}' needs a taxonomy: Engine(taxonomy={{term: [parents]}})"

@@ -21,7 +21,7 @@ from tamis.model.event import Event
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path, format_path
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.predicates.expression import And, Comparison, Contains, Expression, Not, Or, Present
 from tamis.predicates.printing import format_value
 from tamis.predicates.terms import Constant
@@ -129,11 +129,11 @@ class Explanation:
 def explain(
     subscription: Subscription,
     event: Event,
-    taxonomy: Taxonomy | None = None,
+    taxonomies: Taxonomies = NO_TAXONOMIES,
     limits: Limits = LIMITS,
 ) -> Explanation:
     """The explanation of a subscription on an event."""
-    top = _explain(subscription.expression, Trial(event, taxonomy, limits))
+    top = _explain(subscription.expression, Trial(event, taxonomies, limits))
     note = top.note if subscription.enabled else "disabled: it matches nothing"
     return Explanation(top.clause, top.truth, top.seen, note, top.parts, subscription.id)
 

@@ -22,7 +22,7 @@ from tamis.model.event import Event, single_value
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.predicates.expression import (
     And,
     Comparison,
@@ -88,7 +88,7 @@ class Scan(Locked):
 
     def match(self, event: Event) -> Iterator[Slot]:
         """The slots of all subscriptions that the event matches."""
-        trial = Trial(event, self._setting.taxonomy, self._setting.limits)
+        trial = Trial(event, self._setting.taxonomies, self._setting.limits)
         with self._lock:
             everything = list(self._expressions.items())
         for slot, (expression, keys) in everything:
@@ -150,10 +150,10 @@ class Trial:
     """One event, against which expressions are tried."""
 
     def __init__(
-        self, event: Event, taxonomy: Taxonomy | None = None, limits: Limits = LIMITS
+        self, event: Event, taxonomies: Taxonomies = NO_TAXONOMIES, limits: Limits = LIMITS
     ) -> None:
         self.event = event
-        self._taxonomy = taxonomy
+        self._taxonomies = taxonomies
         self._limits = limits
 
     def matches(self, expression: Expression, keys: frozenset[str]) -> bool:
@@ -212,7 +212,7 @@ class Trial:
             return holds(left, node.operator, right, ignore_case=node.ignore_case)
         (attribute,) = (term for term in node.terms() if isinstance(term, Attribute))
         value = self._value(attribute, binding)
-        return None if value is None else test(node, value, self._taxonomy)
+        return None if value is None else test(node, value, self._taxonomies.of(attribute.path))
 
     def _value(self, term: Term, binding: Binding | None) -> Value | None:
         if isinstance(term, Constant):

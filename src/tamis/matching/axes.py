@@ -13,7 +13,7 @@ So an attribute may have several axes, and an event a rank on each: -1 where it 
 that kind. Strings in another form (form_lines.py) have axes of their own; that of folded ones has a
 rank behind its line for all values that are no strings, as the mixed one has for NaN and bytes.
 Whether an attribute is there at all is an axis of two ranks, 0 present and 1 missing; ``is a`` is
-an interval, or a few, of a numbering of the taxonomy.
+an interval, or a few, of a numbering of the attribute's taxonomy.
 
 Axes are made in two steps. While subscriptions are taken in, a ``LineBuilder`` collects cuts and
 gives each a reference; ``finish`` sorts them, and then a reference has a position.
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from tamis.matching.form_lines import FOLDED, FORM_LINES
 from tamis.matching.lines import LINES as ALL_LINES
 from tamis.matching.lines import BooleanLine, Line, number_line, string_line, timestamp_line
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import NO_TERMS, TermLine, TermLines
 from tamis.model.event import Event
 from tamis.model.kinds import KIND_TYPES, Kind, Value, kind_of
 from tamis.model.paths import Path, format_path
@@ -236,12 +236,14 @@ class Axis:
 
     @classmethod
     def from_arrays(
-        cls, key: AxisKey, arrays: Mapping[str, NDArray[Any]], prefix: str, terms: TermLine | None
+        cls, key: AxisKey, arrays: Mapping[str, NDArray[Any]], prefix: str, terms: TermLines
     ) -> Axis:
         """The axis of ``arrays()``, found below a prefix."""
         if key.sort == TERM:
-            assert terms is not None
-            return cls(key, terms)
+            line = terms.of(key.path)
+            if line is None:
+                raise ValueError(f"{key} has no taxonomy")
+            return cls(key, line)
         kinds = line_kinds(key)
         found: list[dict[str, NDArray[Any]]] = [{} for _ in kinds]
         for name in arrays:
@@ -300,9 +302,9 @@ def types_of(key: AxisKey) -> Collection[type]:
 class AxisBuilder:
     """An axis whose lines are still taking in cuts."""
 
-    def __init__(self, key: AxisKey, terms: TermLine | None) -> None:
+    def __init__(self, key: AxisKey, terms: TermLines = NO_TERMS) -> None:
         self.key = key
-        self._terms = terms if key.sort == TERM else None
+        self._terms = terms.of(key.path) if key.sort == TERM else None
         self.lines = [LineBuilder(kind) for kind in line_kinds(key)]
 
     def tell_gaps(self) -> None:

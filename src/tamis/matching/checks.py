@@ -245,7 +245,7 @@ def _verdicts(truth: Any) -> Verdicts:
 
 def _single(path: Path, value: Any) -> tuple[Axis, int]:
     """An axis on which one value has a rank of its own."""
-    builder = AxisBuilder(AxisKey(path, CONTAINED), None)
+    builder = AxisBuilder(AxisKey(path, CONTAINED))
     for line in builder.lines:
         if line.kind == kind_of(value):
             line.add(value, False)

@@ -16,7 +16,7 @@ from tamis.matching.live import LiveView
 from tamis.matching.live_axes import LiveAxis, LiveLine
 from tamis.matching.segment import Expectations, Segment, SegmentBuilder
 from tamis.matching.sieve.boxes import Boxes
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import TermLines
 from tamis.predicates.normal import NormalForm
 
 Labels = NDArray[np.int64]
@@ -25,7 +25,7 @@ Labels = NDArray[np.int64]
 def frozen_boxes(
     view: LiveView,
     kept: NDArray[np.bool_],
-    terms: TermLine | None,
+    terms: TermLines,
     statistics: Expectations | None = None,
 ) -> Segment:
     """A segment of some of the boxes."""
@@ -54,7 +54,7 @@ def frozen_boxes(
 
 def frozen_forms(
     forms: Mapping[int, NormalForm],
-    terms: TermLine | None,
+    terms: TermLines,
     statistics: Expectations | None = None,
 ) -> Segment:
     """A segment of subscriptions that are more than boxes."""
@@ -65,7 +65,7 @@ def frozen_forms(
 
 
 def _finished(
-    live: LiveAxis, terms: TermLine | None, low: Labels, high: Labels
+    live: LiveAxis, terms: TermLines, low: Labels, high: Labels
 ) -> tuple[Axis, Ranks, Ranks]:
     """The finished axis, and the ranks of intervals of labels."""
     builder = AxisBuilder(live.key, terms)

@@ -26,7 +26,7 @@ from tamis.matching.jit import announce_compilation, brief
 from tamis.matching.live_axes import LiveAxes, LiveAxis, LiveLine, NoRoomError
 from tamis.matching.pointing import Pointing
 from tamis.matching.shapes import End, Shape
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import TermLines
 from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
 
@@ -100,7 +100,7 @@ _Plan = list[tuple[int, list[tuple[_LiveEnd, _LiveEnd]]]]
 class Live:
     """Boxes that came one by one; one thread writes, any number read views."""
 
-    def __init__(self, terms: TermLine | None) -> None:
+    def __init__(self, terms: TermLines) -> None:
         self.axes = LiveAxes(terms)
         self.forms: dict[int, NormalForm] = {}
         """Those subscriptions, by slot, of which boxes do not say all."""

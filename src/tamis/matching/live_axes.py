@@ -37,7 +37,7 @@ from tamis.matching.axes import (
 from tamis.matching.form_lines import FOLDED, FORM_LINES
 from tamis.matching.pointing import Pointing
 from tamis.matching.sides import Axes
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import TermLines
 from tamis.model.event import Event
 from tamis.model.kinds import KIND_TYPES, Kind, Value, kind_of
 
@@ -110,9 +110,9 @@ class LiveLine:
 class LiveAxis:
     """An axis with labels."""
 
-    def __init__(self, key: AxisKey, terms: TermLine | None) -> None:
+    def __init__(self, key: AxisKey, terms: TermLines) -> None:
         self.key = key
-        self._terms = terms if key.sort == TERM else None
+        self._terms = terms.of(key.path) if key.sort == TERM else None
         kinds = line_kinds(key)
         width = _TOP // (len(kinds) + 1)
         self.lines = [
@@ -178,7 +178,7 @@ class LiveAxes(Axes):
 
     most_found = 0
 
-    def __init__(self, terms: TermLine | None) -> None:
+    def __init__(self, terms: TermLines) -> None:
         super().__init__(terms)
         self.pointing = Pointing((), np.int64)
 

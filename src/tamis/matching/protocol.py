@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from tamis.model.event import Event
 from tamis.model.kinds import Value
 from tamis.model.limits import Limits
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomies import Taxonomies
 from tamis.predicates.expression import Expression
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Slot = int
 class Setting(NamedTuple):
     """What an engine gives its matcher to work with."""
 
-    taxonomy: Taxonomy | None
+    taxonomies: Taxonomies
     limits: Limits
     oracle: Callable[[Event, Slot], bool]
     """Whether an event matches the subscription of a slot, decided without any index."""
@@ -96,7 +96,7 @@ class Matcher(Protocol):
         """Another matcher with the same subscriptions under other slots; -1 is left out."""
 
     def slots_of_terms(self) -> Collection[Slot]:
-        """The subscriptions that a change of the taxonomy may concern."""
+        """The subscriptions that a change of taxonomies may concern."""
 
     def recompiled(self, some: Mapping[Slot, Expression], setting: Setting) -> Matcher:
         """Another matcher with the same subscriptions, some of them compiled anew."""

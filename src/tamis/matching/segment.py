@@ -35,7 +35,7 @@ from tamis.matching.sieve.kernels import fill_matches
 from tamis.matching.sieve.matcher import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
 from tamis.matching.stringfile import string_arrays, strings_of
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import NO_TERMS, TermLines
 from tamis.model.event import Event
 from tamis.model.kinds import Value
 from tamis.model.timestamp import Timestamp
@@ -172,7 +172,7 @@ class Segment:
         header: Mapping[str, Any],
         arrays: Mapping[str, NDArray[Any]],
         prefix: str,
-        terms: TermLine | None,
+        terms: TermLines,
     ) -> Segment:
         """The segment of ``arrays`` and ``header``."""
         parts = _by_part(arrays, prefix)
@@ -262,7 +262,7 @@ def _by_part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, dict[
 
 
 def _axes(
-    header: Any, parts: Mapping[str, Mapping[str, NDArray[Any]]], part: str, terms: TermLine | None
+    header: Any, parts: Mapping[str, Mapping[str, NDArray[Any]]], part: str, terms: TermLines
 ) -> list[Axis]:
     return [
         Axis.from_arrays(AxisKey(tuple(path), sort), parts.get(f"{part}/{number}", {}), "", terms)
@@ -273,7 +273,7 @@ def _axes(
 class SegmentBuilder:
     """A segment that is still taking in subscriptions."""
 
-    def __init__(self, terms: TermLine | None) -> None:
+    def __init__(self, terms: TermLines = NO_TERMS) -> None:
         self.axes = Axes(terms)
         self.plain = BoxRows()
         self._checked = BoxRows()

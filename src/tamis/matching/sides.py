@@ -32,7 +32,7 @@ from tamis.matching.axes import (
 )
 from tamis.matching.checks import is_checked
 from tamis.matching.derived import derived_set, most_telling
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import NO_TERMS, TermLines
 from tamis.model.kinds import Kind
 from tamis.model.paths import Path
 from tamis.predicates.expression import (
@@ -83,7 +83,7 @@ class Axes:
 
     most_found = MAX_FOUND
 
-    def __init__(self, terms: TermLine | None) -> None:
+    def __init__(self, terms: TermLines = NO_TERMS) -> None:
         self._terms = terms
         self._numbers: dict[AxisKey, int] = {}
         self.builders: list[Any] = []
@@ -146,7 +146,7 @@ class Axes:
             return keys.index(key)
         if len(keys) >= self.most_found:
             return None
-        self.found.append(AxisBuilder(key, None))
+        self.found.append(AxisBuilder(key))
         return len(keys)
 
     def _intervals(self, number: int, values: ValueSet) -> Iterable[Interval]:
@@ -174,8 +174,10 @@ class Axes:
         if isinstance(node, Present):
             rank = 0 if positive else 1
             return self._narrow(sides, AxisKey(node.attribute.path, PRESENCE), [(rank, rank)])
-        if isinstance(node, IsA) and self._terms is not None:
-            kinds = self._terms.kinds_of(str(node.ancestor.value), positive)
+        if isinstance(node, IsA):
+            line = self._terms.of(node.attribute.path)
+            assert line is not None  # the engine refuses what has none
+            kinds = line.kinds_of(str(node.ancestor.value), positive)
             return self._narrow(sides, AxisKey(node.attribute.path, TERM), kinds)
         if isinstance(node, TextTest | InCidr):  # unknown of all but strings
             key = AxisKey(node.attribute.path, Kind.STRING)

@@ -37,7 +37,7 @@ from tamis.matching.segment import Segment, SegmentBuilder
 from tamis.matching.shapes import Shape
 from tamis.matching.snapshot import NEVER, Aged, Snapshot
 from tamis.matching.stabbing import Stabbing
-from tamis.matching.terms import TermLine
+from tamis.matching.terms import TermLines
 from tamis.model.event import Event
 from tamis.model.kinds import Value
 from tamis.predicates.expression import Expression
@@ -60,7 +60,7 @@ class SieveMatcher(Locked):
         super().__init__()
         self._setting = setting
         self._sample = Sample() if sample is None else sample
-        self._terms = None if setting.taxonomy is None else TermLine(setting.taxonomy)
+        self._terms = TermLines(setting.taxonomies)
         self._live = Live(self._terms)
         nobody = np.full(1_024, NEVER)
         self._snapshot = Snapshot((), (self._live.view(),), 0, 0, nobody)
@@ -261,7 +261,7 @@ class SieveMatcher(Locked):
         return other
 
     def slots_of_terms(self) -> list[Slot]:
-        """The subscriptions whose boxes are about the terms of the taxonomy."""
+        """The subscriptions whose boxes are about the terms of a taxonomy."""
         now = self._everything()
         several = [each.segment.slots_of_terms() for each in now.segments]
         found = np.unique(np.concatenate([np.empty(0, np.int32), *several]))
@@ -335,7 +335,7 @@ class SieveMatcher(Locked):
 class SieveLoad:
     """Subscriptions on their way into a segment of their own."""
 
-    def __init__(self, matcher: SieveMatcher, setting: Setting, terms: TermLine | None) -> None:
+    def __init__(self, matcher: SieveMatcher, setting: Setting, terms: TermLines) -> None:
         self._matcher = matcher
         self._builder = SegmentBuilder(terms)
         self._setting = setting

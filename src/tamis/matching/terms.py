@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from tamis.model.nesting import brackets, parents_first
 from tamis.model.paths import Path
-from tamis.model.taxonomies import Taxonomies
+from tamis.model.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.model.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class TermLines:
         return line
 
 
-NO_TERMS = TermLines(Taxonomies())
+NO_TERMS = TermLines(NO_TAXONOMIES)
 
 
 class TermLine:

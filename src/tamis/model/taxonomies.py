@@ -51,28 +51,36 @@ class Taxonomies:
         others: dict[Path, TaxonomyLike] = {**self.by_attribute, _path(attribute): taxonomy}
         return Taxonomies(self.default, others)
 
-    def to_json(self) -> list[Any]:
-        """Plain data: the parents in each taxonomy, and the attributes that it is for."""
-        several: dict[int, tuple[list[str | None], Taxonomy]] = {}
-        named: list[tuple[str | None, Taxonomy | None]] = [(None, self.default)]
-        named += ((format_path(path), each) for path, each in self.by_attribute.items())
-        for attribute, taxonomy in named:
-            if taxonomy is not None:
-                several.setdefault(id(taxonomy), ([], taxonomy))[0].append(attribute)
-        return [[attributes, dict(taxonomy.parents)] for attributes, taxonomy in several.values()]
+    def to_json(self) -> Any:
+        """Plain data: of one for all attributes, or none, that itself; else a list of taxonomies,
+        each with the attributes that it is for, of which None is all others."""
+        if not self.by_attribute:
+            return None if self.default is None else dict(self.default.parents)
+        found: dict[int, tuple[list[Any], dict[str, Any]]] = {}
+        named: list[tuple[Path | None, Taxonomy]] = [*self.by_attribute.items()]
+        if self.default is not None:
+            named.append((None, self.default))
+        for path, taxonomy in named:
+            if id(taxonomy) not in found:
+                found[id(taxonomy)] = [], dict(taxonomy.parents)
+            found[id(taxonomy)][0].append(path)
+        return list(found.values())
 
     @staticmethod
-    def from_json(several: Iterable[Any]) -> Taxonomies:
+    def from_json(plain: Any) -> Taxonomies:
         """The taxonomies of ``to_json``."""
-        default, by_attribute = None, {}
-        for attributes, parents in several:
+        if not isinstance(plain, list):
+            return Taxonomies(plain)
+        default = None
+        others = {}
+        for paths, parents in plain:
             taxonomy = Taxonomy(parents).frozen()
-            for attribute in attributes:
-                if attribute is None:
+            for path in paths:
+                if path is None:
                     default = taxonomy
                 else:
-                    by_attribute[attribute] = taxonomy
-        return Taxonomies(default, by_attribute)
+                    others[tuple(path)] = taxonomy
+        return Taxonomies(default, others)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -86,6 +94,9 @@ class Taxonomies:
     def __repr__(self) -> str:
         others = {format_path(path): each for path, each in self.by_attribute.items()}
         return f"Taxonomies({self.default!r}, {others!r})"
+
+
+NO_TAXONOMIES = Taxonomies()
 
 
 def _path(attribute: str | Path) -> Path:

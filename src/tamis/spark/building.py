@@ -22,7 +22,7 @@ from tamis.engine.engine import Engine
 from tamis.engine.subscription import Row
 from tamis.errors import CostlyWarning, NeverMatchesWarning, TamisError
 from tamis.model.limits import Limits
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomies import Taxonomies, TaxonomyLike
 from tamis.spark.columns import (
     EVENT_ID,
     ID,
@@ -48,7 +48,7 @@ Batches = Iterator[pa.RecordBatch]
 class Settings(NamedTuple):
     """What executors and driver must agree on, to read subscriptions alike."""
 
-    taxonomy: Taxonomy | Mapping[str, Any] | None
+    taxonomy: Taxonomies | TaxonomyLike | None
     prefixes: Mapping[str, str] | None
     limits: Limits
 

@@ -29,7 +29,7 @@ from tamis.errors import (
 )
 from tamis.matching.string_table import StringTable
 from tamis.model.limits import LIMITS, Limits
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomies import Taxonomies, TaxonomyLike
 from tamis.spark.columns import (
     ID,
     SUBSCRIPTION,
@@ -67,7 +67,7 @@ class Index:
         *,
         columns: Sequence[str] = (),
         errors: Literal["raise", "collect"] = "collect",
-        taxonomy: Taxonomy | Mapping[str, Any] | None = None,
+        taxonomy: Taxonomies | TaxonomyLike | None = None,
         prefixes: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
     ) -> Index:

@@ -14,7 +14,7 @@ from tamis.engine.engine import Engine
 from tamis.errors import RejectedWarning, TamisError
 from tamis.model.arrow_events import check_columns
 from tamis.model.limits import LIMITS, Limits
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomies import Taxonomies, TaxonomyLike
 from tamis.spark.columns import (
     EVENT_ID,
     SUBSCRIPTION_ID,
@@ -47,7 +47,7 @@ def match(
     limit: int | None = None,
     deduplicate: tuple[str, str] | None = None,
     errors: Literal["raise", "collect"] = "collect",
-    taxonomy: Taxonomy | Mapping[str, Any] | None = None,
+    taxonomy: Taxonomies | TaxonomyLike | None = None,
     prefixes: Mapping[str, str] | None = None,
     limits: Limits = LIMITS,
 ) -> DataFrame:
