@@ -3,7 +3,7 @@
 import argparse
 from importlib.util import find_spec
 
-from benchmarks import parsing, sieve
+from benchmarks import parsing, sieve, taxonomy
 from benchmarks.report import Run
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks")
@@ -11,6 +11,7 @@ parser.add_argument("--quick", action="store_true", help="100k subscriptions ins
 options = parser.parse_args()
 
 parsing.main()
+taxonomy.main(["--quick"] if options.quick else [])
 results = sieve.main(["--quick"] if options.quick else [])
 if find_spec("matplotlib") is None:
     print("no picture: matplotlib is not installed (it comes with the extra 'dev')")

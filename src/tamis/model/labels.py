@@ -60,12 +60,12 @@ class Labels:
 
     def __init__(self, parents: Sequence[Parents], order: Sequence[int]) -> None:
         first = [above[0] if above else -1 for above in parents]
-        opens, closes = brackets(first, order)
-        self._nesting = Nesting(opens, closes)
+        begin, end = brackets(first, order)
+        self._nesting = Nesting(begin, end)
         self._inherited = 0
         self._known: dict[Parents, int] = {}
         """The groups of terms with several parents, by these."""
-        spans = list(zip(opens.tolist(), closes.tolist(), range(len(parents))))
+        opens, closes = begin.tolist(), end.tolist()
         sides: list[list[int]] = [[]]  # the group 0 has none
         group = [0] * len(parents)
         for term in order:
@@ -78,7 +78,8 @@ class Labels:
                     found = list(chain(above, *(sides[each] for each in groups)))
                     self._claim(len(found))
                     self._known[above] = len(sides)
-                    sides.append(_lowest([spans[each] for each in found], above[0]))
+                    spans = [(opens[each], closes[each], each) for each in found]
+                    sides.append(_lowest(spans, above[0]))
                 group[term] = self._known[above]
         self._group = Growing(np.array(group, np.int32))
         self._start = Growing(np.cumsum([0, *map(len, sides)]))

@@ -193,8 +193,8 @@ def _checked_parents(term: str, parents: Iterable[str]) -> tuple[str, ...]:
     ):
         name = type(parents).__name__
         raise TaxonomyError(f"the parents of {term!r} must be a list of terms, not a {name}")
-    named = list(parents)
+    named = tuple(parents)
     for name in (term, *named):
         if not isinstance(name, str):
             raise TaxonomyError(f"a term is a string, not a {type(name).__name__}: {name!r}")
-    return tuple(dict.fromkeys(named))
+    return named if len(named) < 2 else tuple(dict.fromkeys(named))
