@@ -28,6 +28,7 @@ import tamis
 from tamis.matching import live_axes, sieve_matcher
 from tamis.matching.axes import AxisKey
 from tamis.matching.live_axes import LiveAxis, NoRoomError
+from tamis.matching.terms import NO_TERMS
 from tamis.model.kinds import Kind
 from tests.contract.naive import naive_match
 from tests.contract.strategies import dense_events, dense_expressions
@@ -346,7 +347,7 @@ def numbers() -> st.SearchStrategy[Any]:
 
 @given(cuts=st.lists(st.tuples(numbers(), st.booleans()), min_size=1, max_size=30), value=numbers())
 def test_labels_are_in_the_order_of_values(cuts: list[tuple[Any, bool]], value: Any) -> None:
-    axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
+    axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), NO_TERMS)
     for cut in cuts:
         axis.lines[0].add(*cut)
     label = axis.rank(value)
@@ -357,7 +358,7 @@ def test_labels_are_in_the_order_of_values(cuts: list[tuple[Any, bool]], value: 
 
 def test_constants_that_ascend_or_descend_find_room() -> None:
     for step in (1, -1):
-        axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
+        axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), NO_TERMS)
         for number in range(5_000):
             axis.lines[0].add(step * number, False)
 
@@ -374,7 +375,7 @@ def halving() -> Iterator[float]:
 def test_where_there_is_no_room_another_live_part_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sieve_matcher, "LIVE", 1_000)
     monkeypatch.setattr(live_axes, "_STEP", 4)
-    axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), None)
+    axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), NO_TERMS)
     with pytest.raises(NoRoomError):
         for value, _ in zip(halving(), range(200), strict=False):
             axis.lines[0].add(value, True)
