@@ -8,11 +8,13 @@ from tamis.errors import (
     CostlyWarning,
     DuplicateIdError,
     EventError,
+    InvalidEventError,
     LimitError,
     MissingExtraError,
     NeverMatchesWarning,
     ParseError,
     RejectedWarning,
+    SchemaError,
     StorageError,
     SubscriptionError,
     TamisError,
@@ -24,9 +26,11 @@ from tamis.language.jsonform import from_json, to_json
 from tamis.language.parser import parse
 from tamis.language.python import attr, call, pattern, quantity, timestamp, var
 from tamis.language.template import Templates
+from tamis.model.conformity import Violation
 from tamis.model.event import Event
 from tamis.model.limits import Limits
 from tamis.model.readers import read_events, read_json, read_ndjson
+from tamis.model.schema import Schema
 from tamis.model.taxonomy import Taxonomy
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression, all_of, any_of
@@ -41,6 +45,7 @@ __all__ = [
     "EventError",
     "Explanation",
     "Expression",
+    "InvalidEventError",
     "LimitError",
     "Limits",
     "Matches",
@@ -49,6 +54,8 @@ __all__ = [
     "ParseError",
     "Rejected",
     "RejectedWarning",
+    "Schema",
+    "SchemaError",
     "StorageError",
     "Subscribed",
     "Subscription",
@@ -60,6 +67,7 @@ __all__ = [
     "Timestamp",
     "UnknownIdError",
     "UnsupportedError",
+    "Violation",
     "all_of",
     "any_of",
     "attr",

@@ -5,6 +5,8 @@
     ├── SubscriptionError    a subscription that cannot be taken: unsafe variable, wrong constant
     │   └── UnsupportedError     well formed, but not for this engine
     ├── EventError           an event that cannot be read: place and remedy
+    │   └── InvalidEventError    an event that breaks a rule of its schema
+    ├── SchemaError          a schema that contradicts itself, an extension that is refused
     ├── LimitError           something from outside is larger than its documented limit
     ├── TaxonomyError        a taxonomy with a cycle, or an unknown term
     ├── DuplicateIdError     the id is taken
@@ -24,6 +26,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from itertools import islice
+from typing import Any
 
 
 class TamisError(Exception):
@@ -67,6 +70,21 @@ class UnsupportedError(SubscriptionError):
 
 class EventError(TamisError):
     """An event that cannot be read."""
+
+
+class InvalidEventError(EventError):
+    """An event that breaks a rule of its schema; ``violations`` has all that it breaks."""
+
+    def __init__(self, message: str, violations: tuple[Any, ...] = ()) -> None:
+        self.violations = violations
+        super().__init__(message, violations)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class SchemaError(TamisError):
+    """A schema that contradicts itself, or an extension that would change what there is."""
 
 
 class LimitError(TamisError):

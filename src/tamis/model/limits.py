@@ -35,6 +35,12 @@ class Limits:
     """Characters in the id of a subscription."""
     metadata: int = 65_536
     """Characters of JSON in the metadata of a subscription."""
+    schema: int = 16_777_216
+    """Characters in the JSON form of a schema."""
+    attributes: int = 10_000
+    """Attributes, domains and event types of a schema, each."""
+    members: int = 10_000
+    """Values of one enumerated domain."""
     costly: float = 200
     """Nanoseconds that an average event may pay for a subscription without a warning."""
     cost: float = math.inf
