@@ -98,10 +98,10 @@ def _check_type(arrow_type: Any, path: Path, depth: int) -> None:
         names = [field.name for field in fields]
         _check_fields(names, (field.type for field in fields), path, depth + 1)
     elif types.is_map(arrow_type):
-        if not _is_text(arrow_type.key_type):
+        if not is_text(arrow_type.key_type):
             raise _refusal(arrow_type, path, "the keys of a map must be strings")
         _check_type(arrow_type.item_type, path, depth + 1)
-    elif _is_list(arrow_type):
+    elif is_list(arrow_type):
         _check_type(arrow_type.value_type, path, depth + 1)
     elif types.is_dictionary(arrow_type) or types.is_run_end_encoded(arrow_type):
         _check_type(arrow_type.value_type, path, depth)
@@ -208,9 +208,10 @@ def _runs(array: Any, path: Path) -> Column:
     return column_of(pc.call_function("run_end_decode", [array]), path)
 
 
-def _is_text(arrow_type: Any) -> bool:
+def is_text(arrow_type: Any) -> bool:
+    """Whether a type is one of strings, however encoded."""
     if types.is_dictionary(arrow_type):
-        return _is_text(arrow_type.value_type)
+        return is_text(arrow_type.value_type)
     return (
         types.is_string(arrow_type)
         or types.is_large_string(arrow_type)
@@ -218,7 +219,8 @@ def _is_text(arrow_type: Any) -> bool:
     )
 
 
-def _is_list(arrow_type: Any) -> bool:
+def is_list(arrow_type: Any) -> bool:
+    """Whether a type is one of lists."""
     return (
         types.is_list(arrow_type)
         or types.is_large_list(arrow_type)
@@ -236,7 +238,7 @@ def _is_plain(arrow_type: Any) -> bool:
         or types.is_integer(arrow_type)
         or types.is_floating(arrow_type)
         or types.is_decimal(arrow_type)
-        or _is_text(arrow_type)
+        or is_text(arrow_type)
         or types.is_binary(arrow_type)
         or types.is_large_binary(arrow_type)
         or types.is_fixed_size_binary(arrow_type)
@@ -252,7 +254,7 @@ _CONVERSIONS: list[tuple[Callable[[Any], bool], Callable[[Any, Path], Column]]] 
     (types.is_timestamp, _timestamps),
     (types.is_date32, _days),
     (types.is_date64, _milliseconds),
-    (_is_list, _lists),
+    (is_list, _lists),
     (types.is_struct, _structs),
     (types.is_map, _maps),
     (types.is_run_end_encoded, _runs),

@@ -47,7 +47,7 @@ class Violation(NamedTuple):
         return f"{self.rule}: {self.reason}"
 
 
-class _Held(NamedTuple):
+class Held(NamedTuple):
     """What an event has at a path."""
 
     values: list[Value]
@@ -57,7 +57,7 @@ class _Held(NamedTuple):
 
 def violations(schema: Schema, event: Event, types: Collection[str] = ()) -> list[Violation]:
     """What an event breaks; ``types`` are its types if it does not name them."""
-    held = dict(_held(event))
+    held = held_by(event)
     named = held.pop(schema.event_type, None)
     found = [*_type_violations(schema, named, types, held)]
     if found:
@@ -68,9 +68,9 @@ def violations(schema: Schema, event: Event, types: Collection[str] = ()) -> lis
     return [*_second_rule(schema, view, held), *_third_rule(schema, widest, held)]
 
 
-def _held(event: Event) -> dict[Path, _Held]:
+def held_by(event: Event) -> dict[Path, Held]:
     """The values of an event by path, lists taken apart; also where there are none."""
-    found: dict[Path, _Held] = {}
+    found: dict[Path, Held] = {}
 
     def walk(node: Node, path: Path) -> None:
         if isinstance(node, dict) and node:
@@ -81,17 +81,17 @@ def _held(event: Event) -> dict[Path, _Held]:
                 walk(element, path)
         elif isinstance(node, dict | list):
             if path:
-                known = found.get(path, _Held([], False))
+                known = found.get(path, Held([], False))
                 found[path] = known._replace(is_mapping=known.is_mapping or node == {})
         else:
-            found.setdefault(path, _Held([], False)).values.append(node)
+            found.setdefault(path, Held([], False)).values.append(node)
 
     walk(event.attributes, ())
     return found
 
 
 def _type_violations(
-    schema: Schema, named: _Held | None, types: Collection[str], held: Collection[Path]
+    schema: Schema, named: Held | None, types: Collection[str], held: Collection[Path]
 ) -> Iterator[Violation]:
     name = format_path(schema.event_type)
 
@@ -113,7 +113,7 @@ def _type_violations(
             yield Violation(Rule.R1, name, (str(value)[:100],), reason)
 
 
-def _second_rule(schema: Schema, view: View, held: dict[Path, _Held]) -> Iterator[Violation]:
+def _second_rule(schema: Schema, view: View, held: dict[Path, Held]) -> Iterator[Violation]:
     for path, annotation in view.annotations.items():
         name = format_path(path)
         owners = _owners(schema, view, path)
@@ -131,13 +131,13 @@ def _second_rule(schema: Schema, view: View, held: dict[Path, _Held]) -> Iterato
                 said = f"{name!r} of {_listed(owners)} is {_shown(value)}"
                 yield Violation(Rule.R2, name, owners, f"{said}, {_foreign(value, domain)}")
                 break
-        if annotation.unique and not _is_single(has.values):
+        if annotation.unique and not is_single(has.values):
             count = len(has.values) or "no"
             reason = f"{name!r} has {count} values; it is unique in {_listed(owners)}"
             yield Violation(Rule.R2, name, owners, reason)
 
 
-def _third_rule(schema: Schema, view: View, held: dict[Path, _Held]) -> Iterator[Violation]:
+def _third_rule(schema: Schema, view: View, held: dict[Path, Held]) -> Iterator[Violation]:
     types = tuple(sorted(view.types))
     for path, has in held.items():
         if path in view.attributes or (path in view.inner and not has.values):
@@ -157,7 +157,7 @@ def _owners(schema: Schema, view: View, path: Path) -> tuple[str, ...]:
     return tuple(strict or found)
 
 
-def _is_single(values: list[Value]) -> bool:
+def is_single(values: list[Value]) -> bool:
     """Whether the set of values has one: a value that is repeated counts once."""
     return bool(values) and all(equal(value, values[0]) for value in values[1:])
 

@@ -55,6 +55,12 @@ class Event:
         """The event itself, or the event that a mapping describes."""
         return source if isinstance(source, Event) else cls(source, limits)
 
+    def replaced(self, attributes: dict[str, Node]) -> Event:
+        """The event with another canonical tree, which has its lists at the same places."""
+        other = object.__new__(Event)
+        other.attributes, other.multiple = attributes, self.multiple
+        return other
+
     def values(self, path: Path) -> Iterator[Value]:
         """All values at a path, over all lists on the way."""
         for node in self.nodes(path):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tamis.errors import InvalidEventError, SchemaError, suggestion
 from tamis.model import conformity, schema_json, schema_table
@@ -33,7 +33,11 @@ from tamis.model.kinds import Kind
 from tamis.model.limits import LIMITS, Limits, check_limit
 from tamis.model.paths import Path, format_path
 from tamis.model.taxonomy import Taxonomy
+from tamis.model.typed import Readers, readers_of, typed
 from tamis.model.views import EventSchema, View, inner_paths, widest_view
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 EVENT_TYPE = "event_type"
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
@@ -190,6 +194,21 @@ class Schema:
             more = f"; and {len(found) - 10} more" if len(found) > 10 else ""
             raise InvalidEventError(message + more, tuple(found))
 
+    def typed(self, event: Event, *, texts: bool = False) -> Event:
+        """The event, where strings of timestamp attributes that are timestamps are such.
+
+        With ``texts``, of a source that has strings only, so are numbers and booleans.
+        """
+        return typed(event, self._texts if texts else self._timestamps)
+
+    @cached_property
+    def _timestamps(self) -> Readers:
+        return readers_of(self, [Kind.TIMESTAMP])
+
+    @cached_property
+    def _texts(self) -> Readers:
+        return readers_of(self, [Kind.TIMESTAMP, Kind.NUMBER, Kind.BOOLEAN])
+
     # Other schemas, and other forms.
 
     def extend(self, extension: Schema | str | bytes | Mapping[str, Any]) -> Schema:
@@ -211,6 +230,40 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """The JSON form, which ``from_json`` reads."""
         return schema_json.form_of(self)
+
+    @classmethod
+    def from_arrow(
+        cls, schema: pa.Schema, *, type: str = "event", event_type: str = EVENT_TYPE
+    ) -> Schema:
+        """The schema that ``to_arrow`` gave; of other Arrow schemas, one type with all columns:
+        mandatory if they cannot be null, and multiple if they are lists."""
+        from tamis.model import schema_arrow  # pyarrow stays unloaded until here
+
+        return schema_arrow.from_arrow(schema, type, event_type)
+
+    def to_arrow(self) -> pa.Schema:
+        """An Arrow schema that events of all types fit, and ``from_arrow`` reads."""
+        from tamis.model import schema_arrow
+
+        return schema_arrow.to_arrow(self)
+
+    @classmethod
+    def infer(
+        cls,
+        events: Iterable[Event | Mapping[str, Any]],
+        *,
+        type: str = "event",
+        event_type: str = EVENT_TYPE,
+        enumerate: int = 0,
+    ) -> Schema:
+        """A schema of which all events of a sample are valid.
+
+        ``type`` is that of events that name none. Strings of at most so many distinct values as
+        ``enumerate`` says become an enumerated domain.
+        """
+        from tamis.model.inferring import infer
+
+        return infer(events, type, event_type, enumerate)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self._parts() == other._parts()
