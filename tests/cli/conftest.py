@@ -12,7 +12,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 from tamis.cli.main import app
-from tests.cli.samples import EVENTS, SUBSCRIPTIONS, TAXONOMY, Run, write_ndjson
+from tests.cli.samples import EVENTS, EXTENSION, SCHEMA, SUBSCRIPTIONS, TAXONOMY, Run, write_ndjson
 
 
 @pytest.fixture
@@ -34,6 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         writer.writeheader()
         writer.writerows(SUBSCRIPTIONS)
     (tmp_path / "taxonomy.json").write_text(json.dumps(TAXONOMY), "utf-8")
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA), "utf-8")
+    (tmp_path / "extension.json").write_text(json.dumps(EXTENSION), "utf-8")
     return tmp_path
 
 

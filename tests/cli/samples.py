@@ -21,6 +21,29 @@ SUBSCRIPTIONS = [
     {"id": "toys", "subscription": "category = 'toy'"},
 ]
 TAXONOMY = {"chair": ["furniture"], "toy": []}
+SCHEMA = {
+    "domains": {"category": {"kind": "hierarchical", "parents": TAXONOMY}},
+    "attributes": {
+        "category": "category",
+        "price": "number",
+        "tags": "string",
+        "bids.by": "string",
+        "bids.amount": "number",
+    },
+    "types": {
+        "auction": {
+            "category": "mandatory unique",
+            "price": "optional unique",
+            "tags": "optional multiple",
+            "bids.by": "optional multiple",
+            "bids.amount": "optional multiple",
+        }
+    },
+}
+EXTENSION = {
+    "attributes": {"colour": "string"},
+    "types": {"auction": {"colour": "optional unique"}, "lot": {"price": "mandatory unique"}},
+}
 MATCHES = [(0, "cheap"), (0, "toys"), (2, "toys")]
 
 

@@ -13,11 +13,18 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.cli import check, demo, explain, match
+from tamis.cli import check, demo, explain, match, schema
 from tests.cli.samples import MATCHES, Run, pairs
 
-MODULES = {"match": match, "explain": explain, "check": check, "demo": demo}
-EXAMPLES = [example for module in MODULES.values() for example in module.EXAMPLES]
+COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("match",): match.EXAMPLES,
+    ("explain",): explain.EXAMPLES,
+    ("check",): check.EXAMPLES,
+    ("demo",): demo.EXAMPLES,
+    **{("schema", command.__name__): each for command, each in schema.COMMANDS.items()},
+}
+"""The examples by command."""
+EXAMPLES = [example for several in COMMANDS.values() for example in several]
 SLOW = pytest.mark.slow
 
 
@@ -57,10 +64,10 @@ def test_help_tells_the_exit_codes(run: Run) -> None:
     assert "Usage: tamis" in bare.stdout
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_help_shows_the_examples(run: Run, name: str) -> None:
-    words = run(name, "--help").stdout.split()
-    for example in MODULES[name].EXAMPLES:
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_shows_the_examples(run: Run, command: tuple[str, ...]) -> None:
+    words = run(*command, "--help").stdout.split()
+    for example in COMMANDS[command]:
         assert " ".join(example.split()) in " ".join(words)
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tamis
 from tamis.errors import EventError, LimitError
 from tamis.model.event import Event
 from tamis.model.limits import MAX_DEPTH, Limits
@@ -474,3 +475,14 @@ def test_the_import_is_light():
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert run.stdout.strip() == "set()", run.stderr
+
+
+def test_a_schema_types_strings() -> None:
+    schema = tamis.Schema(attributes={"at": "timestamp"})
+    moment = tamis.Timestamp.parse("2026-01-01T00:00Z")
+    expected = [tamis.Event({"at": moment, "s": "2026-01-01"})]
+    row = {"at": "2026-01-01", "s": "2026-01-01"}
+    assert list(tamis.read_events([row], schema=schema)) == expected
+    assert list(tamis.read_events(pa.Table.from_pylist([row]), schema=schema)) == expected
+    assert [tamis.read_json(json.dumps(row), schema=schema)] == expected
+    assert list(tamis.read_ndjson([json.dumps(row)], schema=schema)) == expected

@@ -20,6 +20,8 @@ from tamis.model.readers import read_arrow, read_json, read_ndjson
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tamis.model.schema import Schema
+
 STANDARD_INPUT = "-"
 
 
@@ -76,10 +78,12 @@ def _format_of(name: str) -> Format:
     return SUFFIXES[suffix]
 
 
-def read_source(source: Source) -> Iterator[Event]:
-    """The events of a source, one at a time."""
+def read_source(source: Source, schema: Schema | None = None) -> Iterator[Event]:
+    """The events of a source, one at a time; a schema types the strings in it."""
+    texts = source.format is Format.CSV
     with located(source.name), source.file:
-        yield from _READERS[source.format](source)
+        for event in _READERS[source.format](source):
+            yield event if schema is None else schema.typed(event, texts=texts)
 
 
 def lines(source: Source) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tamis.cli import check, demo, explain, match
+from tamis.cli import check, demo, explain, match, schema
 from tamis.cli.console import UsageError, say
 from tamis.errors import TamisError
 
@@ -129,6 +129,18 @@ for command, examples in (
     (demo.demo, demo.EXAMPLES),
 ):
     app.command(help=_help(command), epilog=_epilog(examples))(command)
+
+
+schemas = typer.Typer(
+    name="schema",
+    help=_help(schema.schema),
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+for function, uses in schema.COMMANDS.items():
+    schemas.command(help=_help(function), epilog=_epilog(uses))(function)
+app.add_typer(schemas)
 
 
 def main() -> None:

@@ -148,7 +148,7 @@ def open_writer(
         else:
             yield LineWriter(sys.stdout.buffer, at_once=at_once)
         return
-    with _opened(Path(output), whole=format is not OutputFormat.NDJSON) as file:
+    with opened(Path(output), whole=format is not OutputFormat.NDJSON) as file:
         if format is OutputFormat.NDJSON:
             yield LineWriter(file, at_once=at_once)
         elif format is OutputFormat.TABLE:
@@ -159,7 +159,7 @@ def open_writer(
 
 
 @contextmanager
-def _opened(path: Path, *, whole: bool) -> Iterator[BinaryIO]:
+def opened(path: Path, *, whole: bool = True) -> Iterator[BinaryIO]:
     """A file to write; if it must be whole, it is written beside its place and renamed."""
     beside = whole and (path.is_file() or not path.exists())
     written = path.with_name(path.name + ".part") if beside else path

@@ -9,13 +9,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from json import JSONDecodeError
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tamis.errors import EventError, LimitError
 from tamis.model.event import Event
 from tamis.model.kinds import GREATEST_INTEGER
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
 from tamis.model.paths import Path, format_path
+
+if TYPE_CHECKING:
+    from tamis.model.schema import Schema
 
 _WHITESPACE = " \t\r\n"
 _BYTE_ORDER_MARK = "\ufeff"
@@ -42,15 +45,18 @@ class _ConstantError(Exception):
     """NaN or an infinity, which Python's decoder reports without its position."""
 
 
-def read_json(text: str | bytes, limits: Limits = LIMITS) -> Event:
-    """The event that one JSON object describes."""
+def read_json(text: str | bytes, limits: Limits = LIMITS, *, schema: Schema | None = None) -> Event:
+    """The event that one JSON object describes; the schema tells which strings are timestamps."""
     try:
-        return _event(_decoded(text, limits), limits)
+        event = _event(_decoded(text, limits), limits)
     except JSONDecodeError as error:
         raise _syntax_error(error, error.lineno, error.colno) from error
+    return event if schema is None else schema.typed(event)
 
 
-def read_ndjson(lines: Iterable[str | bytes], limits: Limits = LIMITS) -> Iterator[Event]:
+def read_ndjson(
+    lines: Iterable[str | bytes], limits: Limits = LIMITS, *, schema: Schema | None = None
+) -> Iterator[Event]:
     """The events of a text with one JSON object a line; blank lines are skipped."""
     if isinstance(lines, str):
         lines = lines.split("\n")
@@ -59,7 +65,7 @@ def read_ndjson(lines: Iterable[str | bytes], limits: Limits = LIMITS) -> Iterat
     for number, line in enumerate(lines, 1):
         event = _event_of_line(line, number, limits)
         if event is not None:
-            yield event
+            yield event if schema is None else schema.typed(event)
 
 
 def _event_of_line(line: str | bytes, number: int, limits: Limits) -> Event | None:

@@ -16,6 +16,7 @@ from tamis.model.rows import events_of
 
 if TYPE_CHECKING:
     from tamis.model.arrow_events import ArrowData
+    from tamis.model.schema import Schema
 
 __all__ = ["read_arrow", "read_events", "read_frame", "read_json", "read_ndjson"]
 
@@ -56,11 +57,18 @@ def read_frame(frame: Any, limits: Limits = LIMITS) -> Iterator[Event]:
     return arrow_events.read_stream(frame, limits)
 
 
-def read_events(source: Any, limits: Limits = LIMITS) -> Iterator[Event]:
+def read_events(
+    source: Any, limits: Limits = LIMITS, *, schema: Schema | None = None
+) -> Iterator[Event]:
     """The events of a list of mappings, Arrow data, a frame, or anything that yields events.
 
-    Errors name the row, counted from 0.
+    With a schema, strings are timestamps where it says so. Errors name the row, counted from 0.
     """
+    events = _read_events(source, limits)
+    return events if schema is None else map(schema.typed, events)
+
+
+def _read_events(source: Any, limits: Limits) -> Iterator[Event]:
     classes = _classes(source)
     _refuse(classes)
     if isinstance(source, Event):

@@ -1,11 +1,12 @@
-"""A schema as a table to look at: attributes by rows, event types by columns."""
+"""A schema as a table to look at, attributes by rows and event types by columns, and its trees."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tamis.model.paths import format_path
+from tamis.model.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from tamis.model.schema import Schema
@@ -38,6 +39,35 @@ def table_of(schema: Schema) -> str:
         domains = [[name, str(domain)] for name, domain in schema.domains.items()]
         lines += ["", *_aligned([["domain", "values"], *domains])]
     return "\n".join(lines)
+
+
+def tree_of(taxonomy: Taxonomy) -> Iterator[str]:
+    """The lines of a tree with the terms of a taxonomy, the most general ones first.
+
+    What lies below a term with several parents is shown once, and is an ellipsis elsewhere.
+    """
+    below: dict[str, list[str]] = {term: [] for term in taxonomy}
+    for term in taxonomy:
+        for parent in taxonomy.parents[term]:
+            below[parent].append(term)
+    shown: set[str] = set()
+    tops = [term for term in taxonomy if not taxonomy.parents[term]]
+    waiting = [(term, "", "") for term in reversed(tops)]
+    while waiting:
+        term, branch, rail = waiting.pop()
+        again = term in shown and bool(below[term])
+        yield branch + term + (" …" if again else "")
+        if not again:
+            shown.add(term)
+            children = sorted(below[term], reverse=True)
+            waiting.extend(
+                (
+                    child,
+                    rail + ("├── " if number else "└── "),
+                    rail + ("│   " if number else "    "),
+                )
+                for number, child in enumerate(children)
+            )
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
