@@ -16,7 +16,7 @@ Numbers, strings and timestamps are totally ordered; the order of the last two i
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
@@ -162,6 +162,7 @@ class EnumeratedDomain(Domain):
 
     def __post_init__(self) -> None:
         check_limit(len(self.values), LIMITS.members, "values of an enumerated domain")
+        _check_not_empty(self.values)
         known = set(self.values)
         if len(known) < len(self.values):
             twice = next(value for value in self.values if self.values.count(value) > 1)
@@ -214,6 +215,9 @@ class HierarchicalDomain(Domain):
 
     taxonomy: Taxonomy
 
+    def __post_init__(self) -> None:
+        _check_not_empty(self.taxonomy)
+
     @property
     def is_open(self) -> bool:
         """It has some strings only."""
@@ -228,6 +232,11 @@ class HierarchicalDomain(Domain):
 
     def __str__(self) -> str:
         return f"a hierarchy of {len(self.taxonomy):,} terms"
+
+
+def _check_not_empty(values: Container[str]) -> None:
+    if "" in values:
+        raise SchemaError("the empty string is no value of a domain; leave the attribute out")
 
 
 def _is_bound(bound: object) -> bool:

@@ -130,7 +130,7 @@ def _domain(path: Path, seen: _Seen, most: int, domains: dict[str, Any]) -> str:
         return str(kind)
     if seen.kinds and seen.timestamps:
         return "timestamp"
-    if 0 < len(seen.distinct) <= min(most, LIMITS.members):
+    if 0 < len(seen.distinct) <= min(most, LIMITS.members) and "" not in seen.distinct:
         name = f"{format_path(path)} values"
         domains[name] = {"kind": "enumerated", "values": sorted(seen.distinct)}
         return name

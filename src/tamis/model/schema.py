@@ -84,12 +84,11 @@ class Schema:
         for name in self.domains:
             if name in BUILT_IN:
                 raise SchemaError(f"the domain {name!r} is built in; give yours another name")
-        inner = inner_paths(self.attributes)
         for path, name in self.attributes.items():
             place = repr(format_path(path))
             if path[0] == self.event_type[0]:
                 raise SchemaError(f"{place} has the types of an event, and no other domain")
-            if path in inner:
+            if path in self.inner:
                 raise SchemaError(f"{place} is an attribute, and cannot have others inside")
             if name not in BUILT_IN and name not in self.domains:
                 hint = suggestion(name, [*BUILT_IN, *self.domains]) or "create the domain first"
@@ -105,9 +104,14 @@ class Schema:
         return f"unknown attribute '{format_path(path)}'" + (f"; {hint}" if hint else "")
 
     @cached_property
+    def inner(self) -> frozenset[Path]:
+        """The paths of the mappings that attributes lie in."""
+        return inner_paths(self.attributes)
+
+    @cached_property
     def names(self) -> frozenset[str]:
         """The attributes, and the mappings that they lie in, as they are written in texts."""
-        paths = {self.event_type, *self.attributes, *inner_paths(self.attributes)}
+        paths = {self.event_type, *self.attributes, *self.inner}
         return frozenset(map(format_path, paths))
 
     # What the schema says of one attribute.
