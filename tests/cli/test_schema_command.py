@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tamis import Schema
-from tests.cli.samples import EVENTS, SCHEMA, Run, write_ndjson
+from tests.cli.samples import EVENTS, SCHEMA, Run, pairs, write_ndjson
 from tests.schemas import E1, E2, PAPER
 
 
@@ -114,3 +114,28 @@ def test_a_file_that_is_no_schema(folder: Path, run: Run, text: str) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("tamis: bad.json: ")
     assert run("schema", "show", "nowhere.json").exit_code == 2
+
+
+def test_subscriptions_are_checked_by_a_schema(folder: Path, run: Run) -> None:
+    result = run("check", "--text", "prise < 5", "--schema", "schema.json")
+    assert result.exit_code == 1
+    assert "did you mean 'price'?" in result.stdout
+    assert (
+        run("check", "--text", "category < 'furniture'", "--schema", "schema.json").exit_code == 0
+    )
+    result = run("check", "--text", "true", "--schema", "schema.json", "-t", "taxonomy.json")
+    assert result.exit_code == 2
+
+
+def test_matching_by_a_schema(folder: Path, run: Run) -> None:
+    rows = [
+        {"id": "f", "subscription": "category < 'furniture'"},
+        {"id": "p", "subscription": "price < 5"},
+    ]
+    write_ndjson(folder / "rows.ndjson", rows)
+    for suffix in ("ndjson", "csv"):
+        result = run("match", f"events.{suffix}", "-s", "rows.ndjson", "--schema", "schema.json")
+        assert pairs(result.stdout) == [(0, "p"), (1, "f")]
+    arguments = ("--subscription", "category < 'furniture'", "--schema", "schema.json")
+    assert "✓" in run("explain", '{"category": "chair"}', *arguments).stdout
+    assert "✗" in run("explain", "events.csv", *arguments).stdout

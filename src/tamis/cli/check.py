@@ -13,8 +13,8 @@ import typer
 
 from tamis.cli.console import UsageError, located, say, split_hint
 from tamis.cli.files import STANDARD_INPUT, open_source, read_source
-from tamis.cli.match import InputFormatOption, TaxonomyOption
-from tamis.cli.subscription_files import load_taxonomy, read_rows
+from tamis.cli.match import InputFormatOption, SchemaOption, TaxonomyOption
+from tamis.cli.subscription_files import new_engine, read_rows
 from tamis.engine.engine import Engine
 from tamis.errors import (
     DuplicateIdError,
@@ -74,6 +74,7 @@ def check(
         str | None, typer.Option("--text", help="One subscription, in place of a file.")
     ] = None,
     taxonomy: TaxonomyOption = None,
+    schema: SchemaOption = None,
     events: Annotated[
         str | None,
         typer.Option("--events", help="A sample of events: attributes not in it are errors."),
@@ -92,7 +93,8 @@ def check(
         raise UsageError("give either a FILE of subscriptions or --text TEXT")
     if file == events == STANDARD_INPUT:
         raise UsageError("subscriptions and events cannot both come from standard input")
-    checker = Checker(load_taxonomy(taxonomy), None if events is None else _attributes(events))
+    attributes = None if events is None else _attributes(events)
+    checker = Checker(new_engine(taxonomy, schema), attributes)
     if text is not None:
         name, rows = "the text", iter([{"id": "text", "subscription": text}])
     else:
@@ -119,8 +121,8 @@ def _report(name: str, problem: Problem, format: ReportFormat) -> bool:
 class Checker:
     """Looks at subscriptions row by row, and counts what it has seen."""
 
-    def __init__(self, taxonomy: Any, attributes: Collection[str] | None) -> None:
-        self._engine = Engine(taxonomy=taxonomy)
+    def __init__(self, engine: Engine, attributes: Collection[str] | None) -> None:
+        self._engine = engine
         self._attributes = attributes
         self._first_rows: dict[str, int] = {}
         self.rows = 0

@@ -13,13 +13,14 @@ import typer
 
 from tamis.cli.console import UsageError, console, located, say
 from tamis.cli.files import STANDARD_INPUT, open_source, read_source
-from tamis.cli.match import InputFormatOption, TaxonomyOption
-from tamis.cli.subscription_files import load_taxonomy, read_rows
+from tamis.cli.match import InputFormatOption, SchemaOption, TaxonomyOption
+from tamis.cli.subscription_files import new_engine, read_rows
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
 from tamis.errors import SubscriptionError, UnknownIdError, suggestion
 from tamis.model.event import Event
 from tamis.model.readers import read_json
+from tamis.model.schema import Schema
 
 EXAMPLES = (
     """tamis explain '{"category": "toy", "price": 3}' --subscription "price < 5" """.strip(),
@@ -52,6 +53,7 @@ def explain(
     id: Annotated[str | None, typer.Option("--id", help="… and the id of one of them.")] = None,
     row: Annotated[int, typer.Option("--row", min=0, help="Row of the event in its file.")] = 0,
     taxonomy: TaxonomyOption = None,
+    schema: SchemaOption = None,
     input_format: InputFormatOption = None,
     format: Annotated[
         ExplanationFormat, typer.Option("--format", "-f", help="Form of the explanation.")
@@ -68,7 +70,7 @@ def explain(
         raise UsageError("--subscriptions FILE and --id ID belong together")
     if event == subscriptions == STANDARD_INPUT:
         raise UsageError("event and subscriptions cannot both come from standard input")
-    engine = Engine(taxonomy=load_taxonomy(taxonomy))
+    engine = new_engine(taxonomy, schema)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         if subscription is not None:
@@ -78,7 +80,7 @@ def explain(
             taken = _subscribe(engine, str(subscriptions), str(id))
     for warning in caught:
         say(f"warning: {warning.message}")
-    _show(engine.explain(taken, _event(event, row, input_format)), format)
+    _show(engine.explain(taken, _event(event, row, input_format, engine.schema)), format)
 
 
 def _subscribe(engine: Engine, name: str, id: str) -> str:
@@ -96,12 +98,12 @@ def _subscribe(engine: Engine, name: str, id: str) -> str:
         raise UnknownIdError(f"no subscription has the id {id!r}" + (f"; {hint}" if hint else ""))
 
 
-def _event(given: str, row: int, input_format: InputFormatOption) -> Event:
+def _event(given: str, row: int, input_format: InputFormatOption, schema: Schema | None) -> Event:
     if given.lstrip().startswith("{"):
         with located("the event"):
             return read_json(given)
     source = open_source(given, input_format)
-    found = next(islice(read_source(source), row, None), None)
+    found = next(islice(read_source(source, schema), row, None), None)
     if found is None:
         raise UsageError(f"{source.name} has no row {row}; rows are counted from 0")
     return found

@@ -16,6 +16,7 @@ from tamis.cli.subscription_files import load_engine
 from tamis.cli.writers import OutputFormat, Writer, open_writer
 from tamis.engine.engine import Engine
 from tamis.model.event import Event
+from tamis.model.schema import Schema
 
 EXAMPLES = (
     "tamis match events.ndjson -s subscriptions.csv",
@@ -34,6 +35,10 @@ TaxonomyOption = Annotated[
     str | None,
     typer.Option("--taxonomy", "-t", help="JSON file that maps terms to lists of their parents."),
 ]
+SchemaOption = Annotated[
+    str | None,
+    typer.Option("--schema", help="JSON file of a schema, which subscriptions are checked by."),
+]
 InputFormatOption = Annotated[
     Format | None, typer.Option("--input-format", help="Format of the input, whatever its suffix.")
 ]
@@ -51,6 +56,7 @@ def match(
         ),
     ],
     taxonomy: TaxonomyOption = None,
+    schema: SchemaOption = None,
     output: Annotated[
         str, typer.Option("--output", "-o", help="File to write, - for standard output.")
     ] = "-",
@@ -68,15 +74,15 @@ def match(
     Each match is a line such as [bold]{"event": 0, "subscription": "cheap"}[/bold]; events are
     rows, counted from 0. NDJSON is matched line by line, so it may be endless.
 
-    Cells of CSV are strings ([bold]price < 5[/bold] is true of none; convert to NDJSON or Parquet
-    for numbers), and an empty cell without quotes is a missing attribute. In JSON a subscription
-    may be a text or its JSON form.
+    Cells of CSV are strings ([bold]price < 5[/bold] is true of none) unless a schema says what they
+    are, and an empty cell without quotes is a missing attribute. In JSON a subscription may be a
+    text or its JSON form.
     """
     if format is OutputFormat.PARQUET and output == "-":
         raise UsageError("--format parquet needs a file: give --output")
     if events == subscriptions == STANDARD_INPUT:
         raise UsageError("events and subscriptions cannot both come from standard input")
-    engine = load_engine(subscriptions, taxonomy)
+    engine = load_engine(subscriptions, taxonomy, schema)
     started = time.perf_counter()
     at_once = events == STANDARD_INPUT
     _refuse_overwriting(output, events, subscriptions)
@@ -93,7 +99,7 @@ def _match_all(
 ) -> tuple[int, int]:
     """How many events were read, and how many matches written."""
     rows = matches = 0
-    for event in _with_progress(source, bar):
+    for event in _with_progress(source, engine.schema, bar):
         with located(f"{source.name}: row {rows}"):
             ids = engine.match(event, limit=None if limit is None else limit - matches)
         for id in ids:
@@ -106,10 +112,10 @@ def _match_all(
     return rows, matches
 
 
-def _with_progress(source: Source, visible: bool) -> Iterator[Event]:
+def _with_progress(source: Source, schema: Schema | None, visible: bool) -> Iterator[Event]:
     with progress_bar(visible=visible) as progress:
         task = progress.add_task("matching", total=None)
-        for event in read_source(source):
+        for event in read_source(source, schema):
             yield event
             progress.update(task, total=source.total, completed=source.position)
 

@@ -15,6 +15,7 @@ import typer
 from tamis.cli.console import UsageError, located, say
 from tamis.cli.files import STANDARD_INPUT, Format, open_source, read_source
 from tamis.cli.match import EventsArgument, InputFormatOption
+from tamis.cli.subscription_files import load_schema
 from tamis.cli.writers import opened
 from tamis.model.conformity import Violation
 from tamis.model.domains import HierarchicalDomain
@@ -157,12 +158,6 @@ COMMANDS: Mapping[Callable[..., None], tuple[str, ...]] = {
     ),
 }
 """The commands, each with its examples."""
-
-
-def load_schema(name: str) -> Schema:
-    """The schema of a JSON file."""
-    with located("standard input" if name == STANDARD_INPUT else name):
-        return Schema.from_json(_read(name))
 
 
 def _read(name: str) -> bytes:

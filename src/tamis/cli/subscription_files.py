@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from tamis.cli.console import located, say
+from tamis.cli.console import UsageError, located, say
 from tamis.cli.files import Format, Source, lines, open_source, read_source
 from tamis.cli.json_files import Document, documents
 from tamis.engine.engine import Engine
 from tamis.errors import SubscriptionError, TamisError, TaxonomyError
+from tamis.model.schema import Schema
 from tamis.model.taxonomy import Taxonomy
 
 _TRUTHS = {"true": True, "false": False}
@@ -19,9 +20,9 @@ _TRUTHS = {"true": True, "false": False}
 Row = dict[str, Any]
 
 
-def load_engine(name: str, taxonomy: str | None) -> Engine:
+def load_engine(name: str, taxonomy: str | None, schema: str | None) -> Engine:
     """An engine with all subscriptions of a file; faulty ones are an error."""
-    engine = Engine(taxonomy=load_taxonomy(taxonomy))
+    engine = new_engine(taxonomy, schema)
     source = open_source(name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -37,6 +38,22 @@ def load_engine(name: str, taxonomy: str | None) -> Engine:
             f"'tamis check' lists all that is wrong"
         )
     return engine
+
+
+def new_engine(taxonomy: str | None, schema: str | None) -> Engine:
+    """An engine by the files of a taxonomy or a schema."""
+    if taxonomy is not None and schema is not None:
+        raise UsageError("give either --taxonomy or --schema, whose domains have the taxonomies")
+    return Engine(
+        taxonomy=load_taxonomy(taxonomy), schema=None if schema is None else load_schema(schema)
+    )
+
+
+def load_schema(name: str) -> Schema:
+    """The schema of a JSON file."""
+    source = open_source(name, Format.JSON)
+    with located(source.name), source.file:
+        return Schema.from_json(source.file.read())
 
 
 def load_taxonomy(name: str | None) -> Taxonomy | None:

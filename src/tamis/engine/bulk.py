@@ -75,7 +75,7 @@ class BlockReader:
         self._check = check
         self._collect = collect
         self._takes_shapes = takes_shapes
-        self._shapes = Shapes()
+        self._shapes = Shapes(reader.schema)
 
     def blocks(self, rows: Iterable[Row]) -> Iterator[Block]:
         """All rows, in blocks."""
@@ -146,7 +146,7 @@ class Bulk:
         self._first = first
         self._check = check
         self._collect = collect
-        self._shapes = Shapes()
+        self._shapes = Shapes(reader.schema)
         self._ids: list[pa.LargeStringArray] = []
         self._texts: list[pa.LargeStringArray] = []
         self._rows: list[int] = []

@@ -32,10 +32,12 @@ from tamis.engine.subscription import (
     SubscriptionReader,
     read_rows,
 )
+from tamis.engine.vocabulary import vocabulary
 from tamis.errors import (
     CostlyWarning,
     DuplicateIdError,
     NeverMatchesWarning,
+    SchemaError,
     StorageError,
     SubscriptionError,
     TamisError,
@@ -44,11 +46,12 @@ from tamis.errors import (
     UnsupportedError,
     suggestion,
 )
-from tamis.matching.batch import batches
+from tamis.matching.batch import Batch, batches
 from tamis.matching.locking import Locked
 from tamis.matching.protocol import Matcher, Setting, Slot
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS, Limits
+from tamis.model.schema import Schema
 from tamis.model.taxonomies import Taxonomies, TaxonomyLike
 from tamis.model.taxonomy import Taxonomy
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
@@ -101,8 +104,10 @@ class Engine(Locked):
         engine.subscribe("category = 'Toy' and price < 5", id="cheap-toys")
         engine.match({"category": "Toy", "price": 3})      # ["cheap-toys"]
 
-    ``taxonomy`` (a mapping from a term to its parents) gives ``is a`` its meaning, on all
-    attributes unless it is ``Taxonomies``; ``prefixes`` are those of IRIs in graph patterns.
+    ``schema``, or its JSON form, tells which attributes there are, and of what domains; then
+    subscriptions are checked by it. Without one, ``taxonomy`` (a mapping from a term to its
+    parents) gives ``is a`` its meaning, on all attributes unless it is ``Taxonomies``.
+    ``prefixes`` are those of IRIs in graph patterns.
     """
 
     # The lock is held by who changes the engine; who matches needs none.
@@ -110,6 +115,7 @@ class Engine(Locked):
     def __init__(
         self,
         *,
+        schema: Schema | Mapping[str, Any] | None = None,
         matcher: str = "sieve",
         taxonomy: Taxonomies | TaxonomyLike | None = None,
         prefixes: Mapping[str, str] | None = None,
@@ -119,13 +125,15 @@ class Engine(Locked):
         if matcher not in MATCHERS:
             hint = suggestion(str(matcher), MATCHERS) or "there are " + ", ".join(MATCHERS)
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")
+        if schema is not None and not isinstance(schema, Schema):
+            schema = Schema.from_json(schema, limits)
         self.matcher = matcher
-        self.taxonomies = Taxonomies.given(taxonomy)
         self.limits = limits
+        self.taxonomies = vocabulary(schema, Taxonomies.given(taxonomy))
         self.attachments: dict[str, Any] = {}
         """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
         self._prefixes = dict(prefixes or {})
-        self._reader = SubscriptionReader(prefixes, limits)
+        self._reader = SubscriptionReader(prefixes, limits, schema)
         self._shapes: Shapes | None = None
         self._use(Store())
 
@@ -147,6 +155,11 @@ class Engine(Locked):
         return Setting(taxonomies, self.limits, decide)
 
     @property
+    def schema(self) -> Schema | None:
+        """The schema by which subscriptions are checked, if there is one."""
+        return self._reader.schema
+
+    @property
     def _store(self) -> Store:
         return self._held.store
 
@@ -160,7 +173,7 @@ class Engine(Locked):
         if found is None:
             if len(store.expressions) >= _PARSED:
                 store.expressions.clear()
-            found = store.expressions[slot] = self._reader.templates.parse(store.texts[slot])
+            found = store.expressions[slot] = self._reader.parse(store.texts[slot])
         return found
 
     # Subscribing.
@@ -196,7 +209,7 @@ class Engine(Locked):
         if self._shapes is None:
             from tamis.engine.shaped import Shapes
 
-            self._shapes = Shapes()
+            self._shapes = Shapes(self.schema)
         return self._shapes.read(self._reader, id, text)
 
     def subscribe_many(
@@ -378,6 +391,8 @@ class Engine(Locked):
         It is for one ``attribute``, or for all that have none of their own; ``Taxonomies`` take the
         place of all. The terms that subscriptions ask for must be in it, or nothing is changed.
         """
+        if self.schema is not None:
+            raise SchemaError("the taxonomies are those of the schema, which nothing changes")
         if isinstance(taxonomy, Taxonomies) and attribute is not None:
             raise TaxonomyError("an attribute has one taxonomy; give several without attribute=")
         with self._lock:
@@ -398,6 +413,25 @@ class Engine(Locked):
             self._held = _Held(store, matcher.recompiled(expressions, setting))
             self.taxonomies = taxonomies
 
+    def extend(self, extension: Schema | str | bytes | Mapping[str, Any]) -> Schema:
+        """Extend the schema (``Schema.extend``) for all that comes from now on; return the new one.
+
+        No extension changes what there is, so all subscriptions stay as they are.
+        """
+        with self._lock:
+            if self.schema is None:
+                raise SchemaError("the engine has no schema: give it one by Engine(schema=…)")
+            schema = self.schema.extend(extension)
+            taxonomies = vocabulary(schema)
+            if taxonomies != self.taxonomies:
+                store, matcher = self._held
+                setting = self._setting(store, taxonomies)
+                self._held = _Held(store, matcher.recompiled({}, setting))
+                self.taxonomies = taxonomies
+            self._reader = SubscriptionReader(self._prefixes, self.limits, schema)
+            self._shapes = None
+        return schema
+
     def settle(self, timeout: float | None = None) -> None:
         """Wait until all subscriptions are in segments, and these are merged.
 
@@ -415,7 +449,7 @@ class Engine(Locked):
         """
         from tamis.matching.sample import drawn
 
-        sample = drawn(batches(events, self.limits))
+        sample = drawn(self._batches(events))
         with self._lock:
             self._matcher.learn(sample)
 
@@ -436,10 +470,18 @@ class Engine(Locked):
 
     # Matching.
 
+    def _event(self, event: Event | Mapping[str, Any]) -> Event:
+        """The event, with the timestamps that the schema tells of."""
+        found, schema = Event.of(event, self.limits), self._reader.schema
+        return found if schema is None else schema.typed(found)
+
+    def _batches(self, events: Any) -> Iterator[Batch]:
+        return batches(events, self.limits, self.schema)
+
     def match(self, event: Event | Mapping[str, Any], *, limit: int | None = None) -> list[str]:
         """The ids of the subscriptions that an event matches, each once; at most ``limit``."""
         store, matcher = self._held
-        found = matcher.match(Event.of(event, self.limits))
+        found = matcher.match(self._event(event))
         return store.ids.some(list(found if limit is None else islice(found, limit)))
 
     def first(self, event: Event | Mapping[str, Any]) -> str | None:
@@ -448,7 +490,7 @@ class Engine(Locked):
 
     def count(self, event: Event | Mapping[str, Any]) -> int:
         """How many subscriptions an event matches."""
-        return sum(1 for _ in self._matcher.match(Event.of(event, self.limits)))
+        return sum(1 for _ in self._matcher.match(self._event(event)))
 
     def match_batch(self, events: Any, *, limit: int | None = None, threads: int = 1) -> Matches:
         """Match many events: an Arrow table or batch, a frame, or an iterable of mappings.
@@ -459,7 +501,7 @@ class Engine(Locked):
         import numpy as np
 
         store, matcher = self._held
-        found = pairs_of(matcher.view(), events, self.limits, limit, threads)
+        found = pairs_of(matcher.view(), self._batches(events), limit, threads)
         chunks = [chunk for chunk in found if len(chunk.row)]
         row = np.concatenate([np.empty(0, np.int32), *(chunk.row for chunk in chunks)])
         slot = np.concatenate([np.empty(0, np.int32), *(chunk.slot for chunk in chunks)])
@@ -473,7 +515,7 @@ class Engine(Locked):
     ) -> Iterator[Matches]:
         """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
         store, matcher = self._held
-        for pairs in pairs_of(matcher.view(), events, self.limits, limit, threads):
+        for pairs in pairs_of(matcher.view(), self._batches(events), limit, threads):
             if len(pairs.row):
                 yield Matches(pairs.row, pairs.slot, store.ids)
 
@@ -483,7 +525,7 @@ class Engine(Locked):
 
         view = self._matcher.view()
         counts: list[int] = []
-        for batch in batches(events, self.limits):
+        for batch in self._batches(events):
             found = np.zeros(len(batch), np.int64)
             for row, _ in view.match_batch(batch, None):
                 found += np.bincount(row, minlength=len(batch))
@@ -493,7 +535,7 @@ class Engine(Locked):
     def explain(self, id: str, event: Event | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or why not."""
         subscription = self[id]
-        return explain(subscription, Event.of(event, self.limits), self.taxonomies, self.limits)
+        return explain(subscription, self._event(event), self.taxonomies, self.limits)
 
     # The collection.
 
@@ -582,15 +624,20 @@ class Engine(Locked):
         if events is not None:
             from tamis.matching.sample import expecting
 
-            return expecting(batches(events, self.limits))
+            return expecting(self._batches(events))
         found: Expecting | None = getattr(self._matcher, "expected", lambda: None)()
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine, with its ``attachments``, to a file, which is whole or not there."""
-        taxonomy = self.taxonomies.to_json()
-        settings = {"matcher": self.matcher, "taxonomy": taxonomy, "prefixes": self._prefixes}
+        settings = {"matcher": self.matcher, **self._knowledge(), "prefixes": self._prefixes}
         save_engine(path, settings, self._store, self._matcher, self.attachments)
+
+    def _knowledge(self) -> dict[str, Any]:
+        """Schema or taxonomy as settings, which are JSON."""
+        if self.schema is not None:
+            return {"taxonomy": None, "schema": self.schema.to_json()}
+        return {"taxonomy": self.taxonomies.to_json()}
 
     @classmethod
     def load(

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 from tamis.errors import TamisError
-from tamis.matching.batch import Batch, batches
+from tamis.matching.batch import Batch
 from tamis.matching.protocol import Pairs, View
-from tamis.model.limits import Limits
 
 _LEAST = 1_024
 """Rows below which a batch is not worth dividing among threads."""
 
 
 def pairs_of(
-    view: View, events: Any, limits: Limits, limit: int | None, threads: int = 1
+    view: View, events: Iterable[Batch], limit: int | None, threads: int = 1
 ) -> Iterator[Pairs]:
     """The pairs of all events, in chunks."""
     if not isinstance(threads, int) or threads < 1:
         raise TamisError(f"threads is a number from 1 on, not {threads!r}")
-    parts = _parts(batches(events, limits), threads)
+    parts = _parts(events, threads)
     if threads == 1:
         for start, batch in parts:
             for pairs in view.match_batch(batch, limit):

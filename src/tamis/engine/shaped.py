@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tamis.engine.subscription import SubscriptionReader
-from tamis.errors import TamisError
+from tamis.errors import SubscriptionError, TamisError
 from tamis.language.cursor import negative_value, timestamp_value
 from tamis.language.lexer import number_value, string_value
 from tamis.language.template import Template
 from tamis.matching.shapes import Shape, shape_of
 from tamis.model.kinds import Kind, Value
+from tamis.model.schema import Schema
+from tamis.predicates.resolving import is_settled
 from tamis.predicates.terms import Constant, canonical_value
 
 _MOST = 10_000
@@ -34,9 +36,14 @@ class Shaped(NamedTuple):
 
 
 class Shapes:
-    """The shapes of templates, each made once."""
+    """The shapes of templates, each made once.
 
-    def __init__(self) -> None:
+    Under a schema, a template has none if what it means, or whether it is taken, depends on its
+    constants.
+    """
+
+    def __init__(self, schema: Schema | None) -> None:
+        self._schema = schema
         self._shapes: dict[int, tuple[Template, Shape | None]] = {}
 
     def of(self, template: Template) -> Shape | None:
@@ -47,7 +54,10 @@ class Shapes:
                 self._shapes.clear()
 
             def fill(values: Sequence[Any]) -> Any:
-                return template.build([Constant(value) for value in values])
+                made = template.build([Constant(value) for value in values])
+                if self._schema is not None and not is_settled(made, self._schema):
+                    raise SubscriptionError("it must be looked at with its constants")
+                return made
 
             shape = shape_of(fill, [_KINDS[convert] for convert in template.convert])
             known = self._shapes[id(template)] = (template, shape)

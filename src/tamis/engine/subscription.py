@@ -12,7 +12,9 @@ from tamis.language.jsonform import from_json
 from tamis.language.template import Templates
 from tamis.model.limits import Limits, check_limit
 from tamis.model.readers import read_events
+from tamis.model.schema import Schema
 from tamis.predicates.expression import Expression
+from tamis.predicates.resolving import resolve
 
 EXISTS = "the id {!r} exists; pass replace=True to replace it"
 REPEATED = "the id {!r} stands in an earlier row too"
@@ -23,7 +25,10 @@ Source = str | Expression | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A subscription with its id, its text, and whatever its owner keeps with it."""
+    """A subscription with its id, its text, and whatever its owner keeps with it.
+
+    The expression is what is matched: with a schema, orders of its domains are written out in it.
+    """
 
     id: str
     text: str
@@ -83,8 +88,12 @@ def _row(number: int, row: Any) -> Row:
 class SubscriptionReader:
     """Checks and parses what is handed over as a subscription."""
 
-    def __init__(self, prefixes: Mapping[str, str] | None, limits: Limits) -> None:
-        self.templates = Templates(prefixes=prefixes, limits=limits)
+    def __init__(
+        self, prefixes: Mapping[str, str] | None, limits: Limits, schema: Schema | None = None
+    ) -> None:
+        names = None if schema is None else schema.names
+        self.templates = Templates(prefixes=prefixes, attributes=names, limits=limits)
+        self.schema = schema
         self._limits = limits
 
     def read(self, id: Any, source: Any, metadata: Any = None, enabled: Any = True) -> Subscription:
@@ -105,14 +114,22 @@ class SubscriptionReader:
         if id[0] == "\x00":
             raise SubscriptionError("an id must not begin with a NUL character")
 
+    def parse(self, text: str) -> Expression:
+        """The expression of a text, with the meaning that the schema gives it."""
+        return self._resolved(self.templates.parse(text))
+
+    def _resolved(self, expression: Expression) -> Expression:
+        return expression if self.schema is None else resolve(expression, self.schema)
+
     def expression(self, source: Any) -> tuple[Expression, str]:
-        """The expression of a text, an expression or its JSON form, and its text."""
+        """The expression of a text, an expression or its JSON form, with the meaning that the
+        schema gives it, and its text as it was given."""
         if isinstance(source, str):
-            return self.templates.parse(source), source
+            return self.parse(source), source
         if isinstance(source, Mapping):
             source = from_json(source, self._limits)
         if isinstance(source, Expression):
-            return source, str(source)
+            return self._resolved(source), str(source)
         raise SubscriptionError(
             f"a subscription is a text, an expression or its JSON form, not a "
             f"{type(source).__name__}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import EventError
 from tamis.model.event import Event
+from tamis.model.kinds import Kind
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.readers import read_arrow, read_events
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from tamis.model.schema import Schema
 
 ROWS = 1 << 16
 """Events in one batch."""
@@ -78,17 +81,30 @@ class Batch:
         return self._last[1]
 
 
-def batches(source: Any, limits: Limits = LIMITS) -> Iterator[Batch]:
-    """Anything that holds events, in batches."""
+def batches(source: Any, limits: Limits = LIMITS, schema: Schema | None = None) -> Iterator[Batch]:
+    """Anything that holds events, in batches; a schema tells which strings are timestamps."""
     columns = _arrow_batches(source)
     if columns is not None:
         for table in columns:
             for start in range(0, table.num_rows, ROWS):
-                yield _valid(Batch(table.slice(start, ROWS), limits))
+                yield _typed(_valid(Batch(table.slice(start, ROWS), limits)), limits, schema)
         return
-    events = read_events(source, limits)
+    events = read_events(source, limits, schema=schema)
     while part := list(islice(events, ROWS)):
         yield Batch(part, limits)
+
+
+def _typed(batch: Batch, limits: Limits, schema: Schema | None) -> Batch:
+    """The batch with its timestamps, in columns if they can be read whole."""
+    if schema is None or not schema.paths(Kind.TIMESTAMP):
+        return batch
+    from tamis.model.arrow_typed import typed_columns
+
+    assert batch.table is not None
+    table, complete = typed_columns(batch.table, schema)
+    if complete:
+        return Batch(table, limits)
+    return Batch([schema.typed(event) for event in batch.events()], limits)
 
 
 def _valid(batch: Batch) -> Batch:
