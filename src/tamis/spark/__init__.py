@@ -10,8 +10,22 @@ except ImportError as error:
 from tamis.spark.index import Index
 from tamis.spark.match import match
 from tamis.spark.progress import Summary, watch
+from tamis.spark.schemas import from_spark, to_spark
 from tamis.spark.session import session_builder
 from tamis.spark.snapshots import Snapshots
 from tamis.spark.sql import register
+from tamis.spark.validate import Validated, validate
 
-__all__ = ["Index", "Snapshots", "Summary", "match", "register", "session_builder", "watch"]
+__all__ = [
+    "Index",
+    "Snapshots",
+    "Summary",
+    "Validated",
+    "from_spark",
+    "match",
+    "register",
+    "session_builder",
+    "to_spark",
+    "validate",
+    "watch",
+]

@@ -48,13 +48,19 @@ Batches = Iterator[pa.RecordBatch]
 class Settings(NamedTuple):
     """What executors and driver must agree on, to read subscriptions alike."""
 
+    schema: Mapping[str, Any] | None
     taxonomy: Taxonomies | TaxonomyLike | None
     prefixes: Mapping[str, str] | None
     limits: Limits
 
     def engine(self) -> Engine:
         """An empty engine of these settings."""
-        return Engine(taxonomy=self.taxonomy, prefixes=self.prefixes, limits=self.limits)
+        return Engine(
+            schema=self.schema,
+            taxonomy=self.taxonomy,
+            prefixes=self.prefixes,
+            limits=self.limits,
+        )
 
 
 class Part(NamedTuple):

@@ -16,6 +16,31 @@ ID, SUBSCRIPTION = "id", "subscription"
 """Columns of a table of subscriptions; ``version`` is another, which it need not have."""
 EVENT_ID, SUBSCRIPTION_ID, VERSION = "event_id", "subscription_id", "version"
 """Columns of matches."""
+EVENTS = "the table of events"
+"""What messages call it."""
+
+
+def check_events(events: DataFrame, wanted: Iterable[str]) -> None:
+    """Raise unless events are a DataFrame with these columns."""
+    if not hasattr(events, "mapInArrow"):
+        raise TamisError(
+            f"events are a DataFrame of Spark, not a {type(events).__name__}; "
+            "for data in this process there is Engine.match_batch"
+        )
+    check_distinct(events.columns, EVENTS)
+    check_present(events.columns, wanted, EVENTS)
+
+
+def check_packed(events: DataFrame, column: str) -> None:
+    """Raise unless a column can hold whole events."""
+    from pyspark.sql.types import MapType, StringType, StructType
+
+    kind = events.schema[column].dataType
+    if not isinstance(kind, StringType | MapType | StructType):
+        raise TamisError(
+            f"column {column!r} is of type {kind.simpleString()}: events in one column are "
+            "JSON strings, maps or structs"
+        )
 
 
 def check_present(columns: Sequence[str], wanted: Iterable[str], table: str) -> None:

@@ -29,6 +29,7 @@ from tamis.errors import (
 )
 from tamis.matching.string_table import StringTable
 from tamis.model.limits import LIMITS, Limits
+from tamis.model.schema import Schema
 from tamis.model.taxonomies import Taxonomies, TaxonomyLike
 from tamis.spark.columns import (
     ID,
@@ -67,6 +68,7 @@ class Index:
         *,
         columns: Sequence[str] = (),
         errors: Literal["raise", "collect"] = "collect",
+        schema: Schema | Mapping[str, Any] | None = None,
         taxonomy: Taxonomies | TaxonomyLike | None = None,
         prefixes: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
@@ -81,7 +83,8 @@ class Index:
 
         if errors not in ("raise", "collect"):
             raise TamisError(f"errors is 'raise' or 'collect', not {errors!r}")
-        index = cls(*build(subscriptions, columns, Settings(taxonomy, prefixes, limits)))
+        form = schema.to_json() if isinstance(schema, Schema) else schema
+        index = cls(*build(subscriptions, columns, Settings(form, taxonomy, prefixes, limits)))
         if errors == "raise" and index.rejected.num_rows:
             raise SubscriptionError(index.complaint())
         return index

@@ -14,13 +14,16 @@ from tamis.engine.engine import Engine
 from tamis.errors import RejectedWarning, TamisError
 from tamis.model.arrow_events import check_columns
 from tamis.model.limits import LIMITS, Limits
+from tamis.model.schema import Schema
 from tamis.model.taxonomies import Taxonomies, TaxonomyLike
 from tamis.spark.columns import (
     EVENT_ID,
+    EVENTS,
     SUBSCRIPTION_ID,
     VERSION,
     arrow_schema,
-    check_distinct,
+    check_events,
+    check_packed,
     check_present,
     quoted,
 )
@@ -32,8 +35,6 @@ from tamis.spark.worker import Batches, MatchTask, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_EVENTS = "the table of events"
 
 
 def match(
@@ -47,6 +48,7 @@ def match(
     limit: int | None = None,
     deduplicate: tuple[str, str] | None = None,
     errors: Literal["raise", "collect"] = "collect",
+    schema: Schema | Mapping[str, Any] | None = None,
     taxonomy: Taxonomies | TaxonomyLike | None = None,
     prefixes: Mapping[str, str] | None = None,
     limits: Limits = LIMITS,
@@ -69,7 +71,7 @@ def match(
     ``Index.of(table).rejected``; with ``errors="raise"`` they are an error. The parameters behind
     that one are those of an engine, and are for a DataFrame of subscriptions only.
     """
-    _check_events(events, event_id, column, keep)
+    check_events(events, [event_id, *([column] if column else []), *keep])
     _check_result(keep, subscription_columns, limit)
     if isinstance(subscriptions, Snapshots) and not events.isStreaming:
         subscriptions = subscriptions.file
@@ -78,6 +80,7 @@ def match(
         subscriptions,
         columns=subscription_columns,
         errors=errors,
+        schema=schema,
         taxonomy=taxonomy,
         prefixes=prefixes,
         limits=limits,
@@ -112,7 +115,7 @@ def _schema(
     columns: Sequence[str],
 ) -> pa.Schema:
     """What a worker gives back: of the event first, then of the subscription."""
-    types = arrow_schema(events.select(*map(quoted, needed)), _EVENTS)
+    types = arrow_schema(events.select(*map(quoted, needed)), EVENTS)
     theirs = index.columns.schema
     return pa.schema(
         [
@@ -138,18 +141,6 @@ def _mapped(events: DataFrame, task: MatchTask) -> DataFrame:
         count = functions.count(functions.lit(1)).alias("matches")
         found = found.observe(f"{METRIC}_{secrets.token_hex(4)}", count)
     return found
-
-
-def _check_events(
-    events: DataFrame, event_id: str, column: str | None, keep: Sequence[str]
-) -> None:
-    if not hasattr(events, "mapInArrow"):
-        raise TamisError(
-            f"events are a DataFrame of Spark, not a {type(events).__name__}; "
-            "for data in this process there is Engine.match_batch"
-        )
-    check_distinct(events.columns, _EVENTS)
-    check_present(events.columns, [event_id, *([column] if column else []), *keep], _EVENTS)
 
 
 def _check_result(keep: Sequence[str], columns: Sequence[str], limit: int | None) -> None:
@@ -191,20 +182,13 @@ def _attributes(
 
     Their types are checked here, so that what no event can hold is said before the job starts.
     """
-    from pyspark.sql.types import MapType, StringType, StructType
-
     if column is not None:
-        kind = events.schema[column].dataType
-        if not isinstance(kind, StringType | MapType | StructType):
-            raise TamisError(
-                f"column {column!r} is of type {kind.simpleString()}: events in one column are "
-                "JSON strings, maps or structs"
-            )
+        check_packed(events, column)
         names = [column]
     else:
         asked = None if changing else index.engine.attributes()
         names = [name for name in events.columns if asked is None or name in asked]
-    schema = arrow_schema(events.select(*map(quoted, names)), _EVENTS)
+    schema = arrow_schema(events.select(*map(quoted, names)), EVENTS)
     check_columns(schema.names, schema.types)
     return names
 
@@ -213,7 +197,7 @@ def _deduplicated(events: DataFrame, event_id: str, within: tuple[str, str]) -> 
     if isinstance(within, str) or len(within) != 2:
         raise TamisError("deduplicate is a column of timestamps and a delay: ('at', '10 minutes')")
     time, delay = within
-    check_present(events.columns, [time], _EVENTS)
+    check_present(events.columns, [time], EVENTS)
     if not events.isStreaming:
         return events.dropDuplicates([event_id])
     return events.withWatermark(time, delay).dropDuplicatesWithinWatermark([event_id])

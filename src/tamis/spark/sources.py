@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from tamis.errors import LimitError, StorageError, TamisError
+from tamis.model.schema import Schema
 from tamis.model.taxonomies import Taxonomies
 from tamis.spark.columns import ID, SUBSCRIPTION, VERSION, quoted
 from tamis.spark.index import Index
@@ -151,6 +152,8 @@ def _mark(table: Any, columns: Any) -> list[Any]:
 def _settings_mark(settings: Mapping[str, Any]) -> str:
     given = dict(settings)
     given["taxonomy"] = Taxonomies.given(given.get("taxonomy")).to_json()
+    if isinstance(given.get("schema"), Schema):
+        given["schema"] = given["schema"].to_json()
     text = json.dumps(given, sort_keys=True, default=repr)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

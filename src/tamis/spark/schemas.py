@@ -1,0 +1,49 @@
+"""Schemas to and from those of DataFrames, by way of Arrow's (model/schema_arrow.py)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tamis.errors import SchemaError
+from tamis.model.schema import EVENT_TYPE, Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_METADATA = "tamis.schema"
+"""The key of a column's metadata that has the JSON form; DataFrames have none of their own."""
+
+
+def to_spark(schema: Schema) -> StructType:
+    """The columns of a DataFrame that events of all types fit, and ``from_spark`` reads."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import StructField, StructType
+
+    first, *others = from_arrow_schema(schema.to_arrow()).fields
+    stored = {_METADATA: json.dumps(schema.to_json())}
+    return StructType([StructField(first.name, first.dataType, first.nullable, stored), *others])
+
+
+def from_spark(columns: StructType, *, type: str = "event", event_type: str = EVENT_TYPE) -> Schema:
+    """The schema that ``to_spark`` gave; of other columns, one type that has them all: mandatory
+    if they cannot be null, and multiple if they are arrays."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    for field in columns:
+        if _METADATA in field.metadata:
+            return Schema.from_json(field.metadata[_METADATA])
+    fields = []
+    for field in columns:
+        try:
+            kind = to_arrow_type(field.dataType, timezone="UTC")
+        except (PySparkException, TypeError) as error:
+            said = field.dataType.simpleString()
+            raise SchemaError(
+                f"column {field.name!r} is of type {said}, which no domain has; cast or drop it"
+            ) from error
+        fields.append(pa.field(field.name, kind, field.nullable))
+    return Schema.from_arrow(pa.schema(fields), type=type, event_type=event_type)
