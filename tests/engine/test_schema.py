@@ -253,3 +253,26 @@ def test_matching_is_what_the_orders_say(
     for event in events:
         expected = {str(n) for n, each in enumerate(expressions) if direct(each, event) is True}
         assert set(engine.match(event)) == expected
+
+
+@MATCHERS
+def test_attributes_have_the_taxonomies_of_their_domains(matcher: str, tmp_path: Path) -> None:
+    schema = {
+        "domains": {
+            "thing": {"kind": "hierarchical", "parents": {"chair": ["furniture"]}},
+            "person": {"kind": "hierarchical", "parents": {"chair": ["official"]}},
+        },
+        "attributes": {"what": "thing", "who": "person"},
+        "types": {"note": {"what": "optional multiple", "who": "optional unique"}},
+    }
+    engine = tamis.Engine(schema=schema, matcher=matcher)
+    engine.subscribe("what <= 'furniture'", id="thing")
+    engine.subscribe("who is a 'official' and what < 'furniture'", id="both")
+    with pytest.raises(SubscriptionError, match="furniture"):
+        engine.subscribe("who is a 'furniture'")
+    engine.save(tmp_path / "engine")
+    for each in (engine, tamis.Engine.load(tmp_path / "engine")):
+        assert each.match({"what": "chair"}) == ["thing"]
+        assert each.match({"who": "chair"}) == []
+        assert sorted(each.match({"who": "chair", "what": ["chair"]})) == ["both", "thing"]
+        assert each.match({"who": "chair", "what": "furniture"}) == ["thing"]
