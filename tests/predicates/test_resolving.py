@@ -15,6 +15,7 @@ from tamis.engine.scan import Trial
 from tamis.errors import SubscriptionError
 from tamis.model.event import Event
 from tamis.model.schema import Schema
+from tamis.model.taxonomies import Taxonomies
 from tamis.predicates.expression import And, Between, Comparison, Expression, Not, Or
 from tamis.predicates.normal import normalise
 from tamis.predicates.resolving import is_settled, resolve
@@ -185,7 +186,7 @@ def test_the_subscription_of_the_paper() -> None:
     taxonomy = paper_schema().taxonomy(("furniture_category",))
     for category, expected in {"round table": True, "dining table": False, "table": False}.items():
         event = Event({"event_type": ["antiques", "furniture"], "furniture_category": category})
-        assert Trial(event, taxonomy).verdict(expression) is expected
+        assert Trial(event, Taxonomies(taxonomy)).verdict(expression) is expected
 
 
 # The truth of comparisons by an order, straight from what the order is.
@@ -253,7 +254,7 @@ def cases() -> Iterator[tuple[str, str, str, Any]]:
 def test_every_comparison_and_its_negation() -> None:
     for name, operator, constant, value in cases():
         event = {} if value is None else {name: value}
-        trial = Trial(Event(event), SCHEMA.taxonomy((name,)))
+        trial = Trial(Event(event), Taxonomies(SCHEMA.taxonomy((name,))))
         comparison = tamis.parse(f"{name} {operator} '{constant}'")
         for expression in (comparison, Not(comparison)):
             expected = direct(expression, event)
@@ -284,12 +285,12 @@ EVENTS = st.fixed_dictionaries(
     {},
     optional={name: st.sampled_from([*values, "odd one", 5]) for name, values in VALUES.items()},
 )
-TAXONOMY = SCHEMA.taxonomy(("furniture_category",))
+TAXONOMIES = Taxonomies(SCHEMA.taxonomy(("furniture_category",)))
 
 
 @given(EXPRESSIONS, EVENTS)
 def test_expressions_keep_their_meaning(expression: Expression, event: dict[str, Any]) -> None:
     found = resolve(expression, SCHEMA)
-    assert Trial(Event(event), TAXONOMY).truth(found, None) is direct(expression, event)
+    assert Trial(Event(event), TAXONOMIES).truth(found, None) is direct(expression, event)
     assert resolve(found, SCHEMA) is found
     normalise(found)
