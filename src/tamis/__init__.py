@@ -3,6 +3,16 @@
 from tamis.engine.engine import Engine, Subscribed
 from tamis.engine.explanation import Explanation
 from tamis.engine.matches import Matches
+from tamis.engine.relations import (
+    Relation,
+    Verdict,
+    covers,
+    equivalent,
+    hull,
+    intersect,
+    overlaps,
+    relation,
+)
 from tamis.engine.subscription import Rejected, Subscription
 from tamis.errors import (
     CostlyWarning,
@@ -34,6 +44,7 @@ from tamis.model.schema import Schema
 from tamis.model.taxonomy import Taxonomy
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression, all_of, any_of
+from tamis.predicates.facts import Facts, KnownFacts
 
 __version__ = "0.1.0"
 
@@ -45,7 +56,9 @@ __all__ = [
     "EventError",
     "Explanation",
     "Expression",
+    "Facts",
     "InvalidEventError",
+    "KnownFacts",
     "LimitError",
     "Limits",
     "Matches",
@@ -54,6 +67,7 @@ __all__ = [
     "ParseError",
     "Rejected",
     "RejectedWarning",
+    "Relation",
     "Schema",
     "SchemaError",
     "StorageError",
@@ -67,18 +81,25 @@ __all__ = [
     "Timestamp",
     "UnknownIdError",
     "UnsupportedError",
+    "Verdict",
     "Violation",
     "all_of",
     "any_of",
     "attr",
     "call",
+    "covers",
+    "equivalent",
     "from_json",
+    "hull",
+    "intersect",
+    "overlaps",
     "parse",
     "pattern",
     "quantity",
     "read_events",
     "read_json",
     "read_ndjson",
+    "relation",
     "timestamp",
     "to_json",
     "var",

@@ -31,6 +31,8 @@ class Kind(StrEnum):
     TIMESTAMP = "timestamp"
     BYTES = "bytes"
 
+    __hash__ = str.__hash__
+
 
 ORDERED = frozenset({Kind.NUMBER, Kind.STRING, Kind.TIMESTAMP})
 

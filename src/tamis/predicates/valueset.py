@@ -67,6 +67,41 @@ class ValueSet:
             _without_empty(kinds), frozenset({True, False}) - self.booleans, not self.rest
         )
 
+    def __le__(self, other: ValueSet) -> bool:
+        """Whether all of it is in the other."""
+        if self is other:
+            return True
+        theirs = other.ranges
+        for kind, ranges in self.ranges.items():
+            if kind not in theirs or not _is_within(ranges, theirs[kind]):
+                return False
+        return self.booleans <= other.booleans and (other.rest or not self.rest)
+
+    def isdisjoint(self, other: ValueSet) -> bool:
+        """Whether no value is in both."""
+        theirs = other.ranges
+        for kind, ranges in self.ranges.items():
+            if kind in theirs and _meet(ranges, theirs[kind]):
+                return False
+        return self.booleans.isdisjoint(other.booleans) and not (self.rest and other.rest)
+
+    def with_cuts(self, moved: Callable[[Kind, Cut], Cut]) -> ValueSet:
+        """The set with its cuts moved; ranges that vanish are gone, ranges that touch are one."""
+        kinds = {
+            kind: _union(
+                (low, high)
+                for low, high in ((moved(kind, low), moved(kind, high)) for low, high in ranges)
+                if low < high
+            )
+            for kind, ranges in self.ranges.items()
+        }
+        return ValueSet(_without_empty(kinds), self.booleans, self.rest)
+
+    @property
+    def weight(self) -> int:
+        """How many ranges and booleans it is made of."""
+        return sum(map(len, self.ranges.values())) + len(self.booleans)
+
     def within(self, kind: Kind) -> ValueSet:
         """The values of one ordered kind."""
         return ValueSet(_without_empty({kind: self.ranges.get(kind, ())}))
@@ -153,6 +188,31 @@ def _intersection(ours: Ranges, theirs: Ranges) -> Ranges:
         else:
             j += 1
     return tuple(common)
+
+
+def _is_within(ours: Ranges, theirs: Ranges) -> bool:
+    if len(theirs) == 1:
+        low, high = theirs[0]
+        return low <= ours[0][0] and ours[-1][1] <= high
+    j = 0
+    for low, high in ours:
+        while j < len(theirs) and theirs[j][1] < high:
+            j += 1
+        if j == len(theirs) or low < theirs[j][0]:
+            return False
+    return True
+
+
+def _meet(ours: Ranges, theirs: Ranges) -> bool:
+    i = j = 0
+    while i < len(ours) and j < len(theirs):
+        if ours[i][1] <= theirs[j][0]:
+            i += 1
+        elif theirs[j][1] <= ours[i][0]:
+            j += 1
+        else:
+            return True
+    return False
 
 
 def _complement(ranges: Ranges) -> Ranges:
