@@ -19,9 +19,10 @@ from tamis.model.limits import LIMITS
 from tamis.model.taxonomy import Taxonomy
 from tamis.predicates import hull as merging
 from tamis.predicates import relations
-from tamis.predicates.boxes import Region, attributes_of
+from tamis.predicates.boxes import Region
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
 from tamis.predicates.facts import NO_FACTS, Facts, conforms
+from tamis.predicates.literals import attributes_of
 from tamis.predicates.truth import Truth
 from tamis.predicates.witness import Tree, in_both, in_one
 

@@ -22,40 +22,27 @@ The same path is never both bound and above another bound one, for a binding giv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import and_
 
-from tamis.model.kinds import ORDERED, Kind, Value
+from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path
-from tamis.model.taxonomy import Taxonomy
-from tamis.predicates.expression import (
-    EQUALITIES,
-    Comparison,
-    Contains,
-    Expression,
-    In,
-    InCidr,
-    IsA,
-    Present,
-    TextTest,
-)
+from tamis.predicates.expression import Comparison, Contains, Expression, IsA, Present, TextTest
 from tamis.predicates.facts import NO_FACTS, Facts, can_be, domain
+from tamis.predicates.literals import (
+    STRINGS,
+    attributes_of,
+    bound,
+    canonical,
+    fulfils,
+    split_like,
+    tested_path,
+)
 from tamis.predicates.normal import Conjunction, Literal, NormalForm, normalise, true_set
 from tamis.predicates.snapping import listed, snapped
-from tamis.predicates.terms import Attribute, Constant, terms_within
-from tamis.predicates.texts import fold, like_characters
-from tamis.predicates.truth import test
-from tamis.predicates.valueset import (
-    GREATEST,
-    LEAST,
-    ValueSet,
-    combined,
-    points,
-    prefixed,
-    range_of,
-)
+from tamis.predicates.valueset import ValueSet, combined, points, prefixed
 
 MAX_LISTED = 100
 """Values of a side that literals are tried on one by one."""
@@ -63,12 +50,6 @@ MAX_TERMS = 10_000
 """Terms that one ``is a`` may stand for; beyond, it is compared by the taxonomy's order alone."""
 MAX_PREPARED = 1_000_000
 """Terms that all ``is a`` of one subscription may stand for."""
-
-STRINGS = range_of(Kind.STRING, LEAST, GREATEST)
-_ORDERED = ValueSet(dict.fromkeys(sorted(ORDERED), ((LEAST, GREATEST),)))
-_ANYTHING = ValueSet().complement()
-
-Tested = Comparison | In | IsA | InCidr | TextTest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +72,8 @@ class Box:
     missing: frozenset[Path]
     there: frozenset[Path]
     """Every path at which something must stand, with all above it."""
+    inner: frozenset[Path]
+    """Every path inside which something must stand."""
     unique: dict[Path, ValueSet]
     """The sides of unique attributes."""
     plain: bool
@@ -128,31 +111,6 @@ class Region:
     def never_matches(self) -> bool:
         """Whether no event that keeps the facts matches."""
         return not self.boxes
-
-
-def tested_path(node: Expression) -> Path | None:
-    """The attribute of a test on the value of one attribute; None of anything else."""
-    if isinstance(node, Comparison):
-        single = isinstance(node.left, Attribute) and isinstance(node.right, Constant)
-        return node.left.path if single and isinstance(node.left, Attribute) else None
-    return node.attribute.path if isinstance(node, In | IsA | InCidr | TextTest) else None
-
-
-def fulfils(literal: Literal, value: Value, taxonomy: Taxonomy | None) -> bool | None:
-    """Whether a bound value makes a test true; None if that cannot be known."""
-    node, positive = literal
-    if isinstance(node, IsA) and taxonomy is None:
-        if value == node.ancestor.value:
-            return positive
-        return None if isinstance(value, str) else False
-    return test(node, value, taxonomy) is positive
-
-
-def attributes_of(node: Expression) -> Iterator[Path]:
-    """The attributes that a predicate names."""
-    for term in (inner for side in node.terms() for inner in terms_within(side)):
-        if isinstance(term, Attribute):
-            yield term.path
 
 
 class _Preparation:
@@ -202,7 +160,7 @@ class _Preparation:
         if exact is None:
             parts.literals.add(literal)
         for path in attributes_of(literal.predicate):
-            sets.setdefault(path, []).append(_bound(literal) if exact is None else exact)
+            sets.setdefault(path, []).append(bound(literal) if exact is None else exact)
 
     def _finish(
         self, conjunction: Conjunction, sets: dict[Path, list[ValueSet]], parts: _Parts
@@ -217,7 +175,11 @@ class _Preparation:
             if side.listed is not None:
                 few[path] = side.listed
             parts.literals -= side.decided
-        needed = [*sides, *parts.present, *(path for one in parts.whole for path in _path(one))]
+        needed = [
+            *sides,
+            *parts.present,
+            *(path for one in parts.whole for path in attributes_of(one.predicate)),
+        ]
         there = {path[:length] for path in needed for length in range(1, len(path) + 1)}
         excluded = {
             path: snapped(points(values), integers=self._facts.is_integer(path))
@@ -234,6 +196,7 @@ class _Preparation:
             present=frozenset(parts.present),
             missing=frozenset(parts.missing),
             there=frozenset(there),
+            inner=frozenset(path[:-1] for path in there if len(path) > 1),
             unique=unique,
             plain=not (parts.literals or parts.whole or parts.present or parts.missing),
             conjunction=conjunction,
@@ -252,11 +215,7 @@ class _Preparation:
                 return True
             if path in box.excluded and any(value in box.excluded[path] for value in values):
                 return True
-        return any(
-            len(path) > len(above) and path[: len(above)] == above
-            for above in box.unique
-            for path in box.there
-        )
+        return not box.inner.isdisjoint(box.unique)
 
     def _side(self, path: Path, sets: list[ValueSet], parts: _Parts) -> _Side | None:
         """What the sets and the literals on a path leave; None if that is nothing."""
@@ -312,7 +271,7 @@ class _Preparation:
                 self._terms += len(terms)
                 values = points(terms)
         elif isinstance(node, TextTest) and node.operator == "like" and not node.ignore_case:
-            prefix, rest = _split_like(str(node.pattern.value))
+            prefix, rest = split_like(str(node.pattern.value))
             if not rest:
                 values = points([prefix])
             elif rest == "%":
@@ -346,59 +305,5 @@ class _Parts:
         self.missing: set[Path] = set()
 
 
-def canonical(literal: Literal) -> Literal:
-    """The literal in the one form of those that say the same: case folded, no negated ``!=``."""
-    node, positive = literal
-    if isinstance(node, Comparison) and node.operator == "!=":
-        node = Comparison(node.left, "=", node.right, node.ignore_case)
-        positive = not positive
-    if isinstance(node, Comparison) and node.ignore_case and isinstance(node.right, Constant):
-        node = Comparison(node.left, node.operator, _folded(node.right), ignore_case=True)
-    elif isinstance(node, In) and node.ignore_case:
-        values = tuple(dict.fromkeys(map(_folded, node.values)))
-        node = In(node.attribute, tuple(sorted(values, key=_text)), ignore_case=True)
-    elif isinstance(node, Contains) and node.ignore_case:
-        node = Contains(node.attribute, _folded(node.value), ignore_case=True)
-    elif isinstance(node, TextTest) and node.ignore_case and node.operator in _FOLDED:
-        node = TextTest(node.attribute, node.operator, _folded(node.pattern), ignore_case=True)
-    return Literal(node, positive)
-
-
-_FOLDED = ("starts with", "ends with", "contains text")
-
-
 def _weight(values: ValueSet) -> int:
     return values.weight
-
-
-def _text(constant: Constant) -> str:
-    return str(constant.value)
-
-
-def _folded(constant: Constant) -> Constant:
-    return Constant(fold(str(constant.value)))
-
-
-def _bound(literal: Literal) -> ValueSet:
-    """A set that holds all values of which a literal can be true."""
-    node, positive = literal
-    if isinstance(node, TextTest) and positive and node.operator == "like" and not node.ignore_case:
-        return prefixed(_split_like(str(node.pattern.value))[0])
-    if isinstance(node, TextTest | IsA | InCidr):
-        return STRINGS
-    if isinstance(node, In) or (isinstance(node, Comparison) and node.operator in EQUALITIES):
-        folded = node.ignore_case and tested_path(node) is not None
-        return STRINGS if positive and folded else _ANYTHING
-    return _ORDERED
-
-
-def _split_like(pattern: str) -> tuple[str, str]:
-    """The fixed beginning of a ``like`` pattern, and its wildcards and what stands between."""
-    characters = list(like_characters(pattern))
-    wild = next((i for i, (wildcard, _) in enumerate(characters) if wildcard), len(characters))
-    fixed = "".join(character for _, character in characters[:wild])
-    return fixed, "".join(character for _, character in characters[wild:])
-
-
-def _path(literal: Literal) -> Iterable[Path]:
-    return attributes_of(literal.predicate)

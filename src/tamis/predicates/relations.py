@@ -27,16 +27,11 @@ from collections.abc import Iterator
 from operator import or_
 
 from tamis.model.paths import Path
-from tamis.predicates.boxes import (
-    Box,
-    Region,
-    attributes_of,
-    fulfils,
-    tested_path,
-)
+from tamis.predicates.boxes import Box, Region
 from tamis.predicates.expression import Call, Contains, Expression, Pattern
 from tamis.predicates.facts import Facts, can_be
 from tamis.predicates.implication import implies
+from tamis.predicates.literals import attributes_of, fulfils, tested_path
 from tamis.predicates.normal import Literal
 from tamis.predicates.terms import Variable, terms_within
 from tamis.predicates.truth import contains
@@ -59,6 +54,8 @@ def covers(a: Region, b: Region) -> bool:
 
 def overlaps(a: Region, b: Region) -> bool:
     """Whether an event may match both, for all that is known."""
+    if len(a.boxes) == 1 and len(b.boxes) == 1:
+        return _overlap(a.boxes[0], b.boxes[0], a.facts)
     if _work(a, b) > MAX_WORK:
         return True
     return any(_overlap(ours, theirs, a.facts) for ours in a.boxes for theirs in b.boxes)
@@ -143,7 +140,7 @@ def _contains_follows(literal: Literal, b: Box, facts: Facts) -> bool:
         return False
     if path in b.unique and value not in b.unique[path]:
         return True
-    holds_others = facts.unique(path) and any(_is_inside(one, path) for one in b.there)
+    holds_others = path in b.inner and facts.unique(path)
     return holds_others or not can_be(facts, path, value)
 
 
@@ -201,10 +198,14 @@ def _has_variables(node: Expression) -> bool:
 
 
 def _overlap(a: Box, b: Box, facts: Facts) -> bool:
+    theirs = b.unique
     for path, values in a.unique.items():
-        if path in b.unique and values.isdisjoint(b.unique[path]):
+        other = theirs.get(path)
+        if other is not None and values.isdisjoint(other):
             return False
-    if a.plain and b.plain and not a.unique and not b.unique:
+    if not (a.inner.isdisjoint(theirs) and b.inner.isdisjoint(a.unique)):
+        return False
+    if a.plain and b.plain:
         return True
     return not (_excludes(a, b) or _excludes(b, a) or _tests_exclude(a, b, facts))
 
@@ -218,11 +219,7 @@ def _excludes(a: Box, b: Box) -> bool:
             return True
         if path in b.sides and b.sides[path] <= values:
             return True
-    return any(_is_inside(path, above) for above in a.unique for path in b.there)
-
-
-def _is_inside(path: Path, above: Path) -> bool:
-    return len(path) > len(above) and path[: len(above)] == above
+    return False
 
 
 def _tests_exclude(a: Box, b: Box, facts: Facts) -> bool:

@@ -22,9 +22,10 @@ from tamis.model.event import Node
 from tamis.model.kinds import Kind, Value, kind_of
 from tamis.model.paths import Path
 from tamis.model.timestamp import Timestamp
-from tamis.predicates.boxes import Box, Region, fulfils
+from tamis.predicates.boxes import Box, Region
 from tamis.predicates.expression import Contains, Expression, InCidr, TextTest, nodes_within
 from tamis.predicates.facts import Facts, can_be
+from tamis.predicates.literals import fulfils
 from tamis.predicates.terms import Constant
 from tamis.predicates.texts import like_characters
 from tamis.predicates.valueset import Cut, ValueSet, points
