@@ -33,6 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         writer = csv.DictWriter(file, ["id", "subscription"])
         writer.writeheader()
         writer.writerows(SUBSCRIPTIONS)
+    (tmp_path / "old.txt").write_text("category = 'chair'\n", "utf-8")
+    (tmp_path / "new.txt").write_text("category is a 'furniture'  # all of it\n", "utf-8")
     (tmp_path / "taxonomy.json").write_text(json.dumps(TAXONOMY), "utf-8")
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA), "utf-8")
     (tmp_path / "extension.json").write_text(json.dumps(EXTENSION), "utf-8")

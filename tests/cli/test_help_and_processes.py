@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.cli import check, demo, explain, match, schema
+from tamis.cli import check, compare, demo, explain, match, schema
 from tests.cli.samples import MATCHES, Run, pairs
 
 COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("match",): match.EXAMPLES,
     ("explain",): explain.EXAMPLES,
     ("check",): check.EXAMPLES,
+    ("compare",): compare.EXAMPLES,
     ("demo",): demo.EXAMPLES,
     **{("schema", command.__name__): each for command, each in schema.COMMANDS.items()},
 }

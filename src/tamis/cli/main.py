@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tamis.cli import check, demo, explain, match, schema
+from tamis.cli import check, compare, demo, explain, match, schema
 from tamis.cli.console import UsageError, say
 from tamis.errors import TamisError
 
@@ -126,6 +126,7 @@ for command, examples in (
     (match.match, match.EXAMPLES),
     (explain.explain, explain.EXAMPLES),
     (check.check, check.EXAMPLES),
+    (compare.compare, compare.EXAMPLES),
     (demo.demo, demo.EXAMPLES),
 ):
     app.command(help=_help(command), epilog=_epilog(examples))(command)
