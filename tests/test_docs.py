@@ -18,6 +18,7 @@ import pytest
 import tamis
 from tamis.language.jsonform import schema
 from tamis.model.limits import Limits
+from tamis.predicates import boxes, relations, witness
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -128,6 +129,14 @@ def test_limits_of_spark_are_documented() -> None:
     assert f"| {MAX_CHANGE_FILE:,} bytes |" in page
     assert f"the last {_NEWEST}, and those of the last {_REPLAYED} micro-batches" in page
     assert f"| the last {_BATCHES} |" in page
+
+
+def test_limits_of_relations_are_documented() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text()
+    assert f"| {relations.MAX_WORK:,} ranges, " in page
+    assert f"| {boxes.MAX_LISTED} |" in page
+    assert f"| {boxes.MAX_TERMS:,} ({boxes.MAX_PREPARED:,} in one subscription)" in page
+    assert f"| {witness.MAX_CANDIDATES} |" in page
 
 
 def test_links_lead_somewhere() -> None:

@@ -237,6 +237,11 @@ def test_all_notations_are_taken() -> None:
         tamis.covers("x = 1", 5)  # type: ignore[arg-type]
 
 
+def test_a_kind_that_is_none_is_named() -> None:
+    with pytest.raises(tamis.TamisError, match="did you mean 'number'"):
+        KnownFacts(kinds={"x": "numbr"})
+
+
 # The relation in one word, with witnesses.
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from tamis.errors import TamisError, suggestion
 from tamis.model.event import Event
 from tamis.model.kinds import ORDERED, Kind, Value, kind_of
 from tamis.model.paths import Path, parse_path
@@ -51,7 +52,7 @@ class KnownFacts:
             path[:length] for path in map(parse_path, unique) for length in range(1, len(path) + 1)
         }
         self._integers = set(map(parse_path, integers))
-        self._kinds = {parse_path(name): Kind(kind) for name, kind in (kinds or {}).items()}
+        self._kinds = {parse_path(name): _kind(kind) for name, kind in (kinds or {}).items()}
         self._taxonomy = taxonomy
 
     def unique(self, path: Path) -> bool:
@@ -69,6 +70,14 @@ class KnownFacts:
     def taxonomy(self, path: Path) -> Taxonomy | None:
         """The one taxonomy, for all attributes."""
         return self._taxonomy
+
+
+def _kind(name: str) -> Kind:
+    try:
+        return Kind(name)
+    except ValueError as error:
+        hint = suggestion(str(name), map(str, Kind)) or "there are " + ", ".join(Kind)
+        raise TamisError(f"{name!r} is no kind of values; {hint}") from error
 
 
 NO_FACTS: Facts = KnownFacts()
