@@ -178,6 +178,7 @@ OVERLAP = [
     ("x is missing", "y is missing"),
     ("items.color = 'red'", "items.color = 'blue' and items.price < 5"),
     ("x contains 1", "x contains 2"),
+    ("x.z = 2 and x.y != 1", "x != 1 and x.y is present"),
 ]
 
 OVERLAP_WITH_FACTS = [
@@ -269,6 +270,7 @@ def test_witnesses() -> None:
     assert found.both == Event({"x": 4, "y": "a"})
     assert found.only_a == Event({"x": 2})
     assert found.only_b == Event({"x": 6, "y": "a"})
+    assert tamis.relation("price != 1", "not price contains 2", FACTS).only_a == Event({"price": 2})
     apart = tamis.relation("x < 1", "x > 2")
     assert apart.both == Event({"x": [0, 3]})
     nested = tamis.relation("items.color = 'red'", "items.color = 'blue' and items.price < 5")

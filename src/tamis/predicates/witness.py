@@ -74,9 +74,10 @@ class _Samples:
         self._pool = list({(kind_of(value), value): value for value in constants}.values())
 
     def for_both(self, a: Box, b: Box) -> Iterator[Tree]:
-        """Events with one value for both where that can be, then with a value for each."""
-        yield from self._sharing(a, b, [path for path in a.sides if path in b.sides], one=True)
-        yield from self._sharing(a, b, [path for path in a.unique if path in b.unique], one=False)
+        """Events with one value for both, as far as that can be, and with a value for each."""
+        together = self._sharing(a, b, [path for path in a.sides if path in b.sides], one=True)
+        apart = self._sharing(a, b, [path for path in a.unique if path in b.unique], one=False)
+        return _in_turns([together, apart])
 
     def _sharing(self, a: Box, b: Box, shared: list[Path], *, one: bool) -> Iterator[Tree]:
         """Events in which the two have the same values at some paths, and in one tree or two."""
@@ -97,8 +98,9 @@ class _Samples:
         choices = []
         for path in box.sides:
             avoided = [other.sides[path] for other in against if path in other.sides]
+            avoided += [points(each.contained[path]) for each in against if path in each.contained]
             avoided += [
-                points(other.contained[path]) for other in against if path in other.contained
+                each.excluded[path].complement() for each in against if path in each.excluded
             ]
             choices.append(self._values([box], path, avoided))
         spoilers = [tree for other in against for tree in self._spoilers(other)]
