@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.samples import Run
+from tests.schemas import PAPER
 
 
 def test_attribute_by_attribute(run: Run) -> None:
@@ -80,3 +81,22 @@ def test_problems(folder: Path, run: Run) -> None:
     (folder / "bytes.txt").write_bytes(b"\xff")
     assert run("compare", "@bytes.txt", "x = 1").exit_code == 2
     assert run("compare", "x = 1", "x = 1", "--unique", "a b").exit_code == 1
+
+
+def test_a_schema_knows_more(tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "paper.json"
+    file.write_text(json.dumps(PAPER))
+    schema = ("--schema", str(file))
+    assert run("compare", "price < 1", "price > 2", *schema).stdout.startswith(
+        "A and B are disjoint"
+    )
+    orders = run("compare", "period <= 'XVII'", "period < 'XVII'", *schema)
+    assert orders.stdout.startswith("A covers B")
+    kinds = run(
+        "compare", "furniture_category <= 'table'", "furniture_category < 'dining table'", *schema
+    )
+    assert kinds.stdout.startswith("A covers B")
+    wrong = run("compare", "prise < 1", "price > 2", *schema)
+    assert wrong.exit_code == 1
+    assert "did you mean 'price'?" in wrong.stderr
+    assert run("compare", "price < 1", "price > 2", *schema, "--unique", "price").exit_code == 2

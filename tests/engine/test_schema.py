@@ -276,3 +276,18 @@ def test_attributes_have_the_taxonomies_of_their_domains(matcher: str, tmp_path:
         assert each.match({"who": "chair"}) == []
         assert sorted(each.match({"who": "chair", "what": ["chair"]})) == ["both", "thing"]
         assert each.match({"who": "chair", "what": "furniture"}) == ["thing"]
+
+
+def test_relations_by_a_schema() -> None:
+    schema = paper_schema()
+    assert tamis.covers("period <= 'XVII'", "period < 'XVII'", schema)
+    assert not tamis.covers("period < 'XVII'", "period <= 'XVII'", schema)
+    assert not tamis.overlaps("price < 1", "price > 2", schema)
+    assert tamis.overlaps("price < 1", "price > 2")
+    assert tamis.equivalent("quantity in (4, 5)", "quantity between 4 and 5", schema)
+    assert tamis.covers(
+        "furniture_category >= 'round table'", "furniture_category = 'table'", schema
+    )
+    found = tamis.relation("furniture_category < 'table'", "period > 'XVI'", schema)
+    assert found.both is not None
+    assert not schema.unique(("a", "b"))

@@ -14,6 +14,7 @@ from typing import Any
 
 from tamis import Event, Taxonomy, parse
 from tamis.engine.scan import Trial, bound_keys
+from tamis.model.taxonomies import Taxonomies
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression, Not, all_of
 from tamis.predicates.facts import Facts, KnownFacts, conforms
@@ -97,7 +98,7 @@ def _nested() -> list[dict[str, Any]]:
 
 def masks(expressions: Sequence[Expression], events: Sequence[Event]) -> list[int]:
     """For each expression the events that it matches, by the oracle, as bits."""
-    trials = [Trial(event, TERMS) for event in events]
+    trials = [Trial(event, Taxonomies(TERMS)) for event in events]
     found = []
     for expression in expressions:
         keys = bound_keys(expression)

@@ -11,8 +11,8 @@ import typer
 
 from tamis.cli.console import UsageError, console, located
 from tamis.cli.files import STANDARD_INPUT, Format, lines, open_source
-from tamis.cli.match import TaxonomyOption
-from tamis.cli.subscription_files import load_taxonomy
+from tamis.cli.match import SchemaOption, TaxonomyOption
+from tamis.cli.subscription_files import load_schema, load_taxonomy
 from tamis.engine.relations import Relation, Verdict, relation
 from tamis.language.parser import parse
 from tamis.model.event import Event
@@ -25,6 +25,7 @@ from tamis.predicates.facts import Facts, KnownFacts
 from tamis.predicates.literals import attributes_of
 from tamis.predicates.normal import Conjunction, normalise
 from tamis.predicates.printing import format_value
+from tamis.predicates.resolving import resolve
 
 EXAMPLES = (
     """tamis compare "price < 5" "price between 1 and 3 and category = 'toy'" """.strip(),
@@ -76,6 +77,7 @@ def compare(
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
     taxonomy: TaxonomyOption = None,
+    schema: SchemaOption = None,
     unique: Annotated[
         list[str] | None,
         typer.Option("--unique", help="An attribute that has one value at most; may be repeated."),
@@ -101,10 +103,20 @@ def compare(
     """
     if a == b == f"@{STANDARD_INPUT}":
         raise UsageError("A and B cannot both come from standard input")
+    if schema is not None and (taxonomy or unique or integer):
+        raise UsageError("a schema says what is unique, integer or a taxonomy: give it alone")
     ours, theirs = _read(a, "A"), _read(b, "B")
-    facts = KnownFacts(
-        unique=unique or (), integers=integer or (), taxonomy=load_taxonomy(taxonomy)
-    )
+    facts: Facts
+    if schema is not None:
+        known = facts = load_schema(schema)
+        with located("A"):
+            ours = resolve(ours, known)
+        with located("B"):
+            theirs = resolve(theirs, known)
+    else:
+        facts = KnownFacts(
+            unique=unique or (), integers=integer or (), taxonomy=load_taxonomy(taxonomy)
+        )
     found = relation(ours, theirs, facts)
     rows = list(_rows(ours, theirs, facts))
     if format is ComparisonFormat.JSON:

@@ -3,6 +3,8 @@
 What is certain is told from what is not: ``covers`` and ``overlaps`` of a ``Relation`` are true if
 known, false if the contrary is known, and None if neither is. That ``a`` does not cover ``b`` is
 known only by a *witness*, an event that matches ``b`` and not ``a``.
+
+Wherever facts about attributes are asked for, a ``Schema`` may be given, or ``KnownFacts``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from tamis.engine.scan import Trial, bound_keys
 from tamis.engine.subscription import Source, SubscriptionReader
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.schema import Schema
+from tamis.model.taxonomies import Taxonomies
 from tamis.predicates import hull as merging
 from tamis.predicates import relations
 from tamis.predicates.boxes import Region
@@ -91,14 +94,14 @@ def equivalent(a: Source, b: Source, schema: Facts | None = None) -> bool:
     return relations.equivalent(*_regions(a, b, schema))
 
 
-def intersect(a: Source, b: Source) -> Expression:
+def intersect(a: Source, b: Source, schema: Facts | None = None) -> Expression:
     """What is true under the bindings under which both are: its matches match both."""
-    return merging.intersect(*_expressions(a, b))
+    return merging.intersect(*_expressions(a, b, schema))
 
 
 def hull(a: Source, b: Source, schema: Facts | None = None) -> Expression:
     """A conjunction that covers both, as small as can be told attribute by attribute."""
-    return merging.hull(*_expressions(a, b), schema or NO_FACTS)
+    return merging.hull(*_expressions(a, b, schema), schema or NO_FACTS)
 
 
 def relation(a: Source, b: Source, schema: Facts | None = None) -> Relation:
@@ -133,14 +136,12 @@ class _Search:
         self._expressions = (a.expression, b.expression)
         nodes = [node for each in self._expressions for node in nodes_within(each)]
         self._paths = {path for node in nodes for path in attributes_of(node)}
-        terms = [node.attribute.path for node in nodes if isinstance(node, IsA)]
-        taxonomies = {id(found): found for found in map(a.facts.taxonomy, terms)}
-        self._taxonomy: Taxonomy | None = next(iter(taxonomies.values()), None)
-        self._can_be_tried = (
-            not any(isinstance(node, Call | Pattern) for node in nodes)
-            and len(taxonomies) <= 1
-            and (self._taxonomy is not None or not terms)
-        )
+        terms = {node.attribute.path for node in nodes if isinstance(node, IsA)}
+        known = {path: a.facts.taxonomy(path) for path in terms}
+        found = {path: taxonomy for path, taxonomy in known.items() if taxonomy is not None}
+        self._taxonomies = Taxonomies(None, found)
+        is_plain = not any(isinstance(node, Call | Pattern) for node in nodes)
+        self._can_be_tried = is_plain and len(found) == len(terms)
 
     def find(self, candidates: Iterable[Tree], *, a: bool, b: bool) -> Event | None:
         """The first that matches the two subscriptions, or does not, as wanted."""
@@ -150,7 +151,7 @@ class _Search:
         return next(filter(fits, map(Event, candidates)), None)
 
     def _fits(self, event: Event, wanted: tuple[bool, bool]) -> bool:
-        trial = Trial(event, self._taxonomy)
+        trial = Trial(event, self._taxonomies)
         return conforms(event, self._facts, self._paths) and all(
             trial.matches(expression, bound_keys(expression)) is expected
             for expression, expected in zip(self._expressions, wanted)
@@ -159,10 +160,11 @@ class _Search:
 
 def _regions(a: Source, b: Source, schema: Facts | None) -> tuple[Region, Region]:
     facts = schema or NO_FACTS
-    ours, theirs = _expressions(a, b)
+    ours, theirs = _expressions(a, b, schema)
     return Region.of(ours, facts), Region.of(theirs, facts)
 
 
-def _expressions(a: Source, b: Source) -> tuple[Expression, Expression]:
-    reader = SubscriptionReader(None, LIMITS)
+def _expressions(a: Source, b: Source, schema: Facts | None) -> tuple[Expression, Expression]:
+    """The two as a matcher sees them; a schema writes the orders of its domains out."""
+    reader = SubscriptionReader(None, LIMITS, schema if isinstance(schema, Schema) else None)
     return reader.expression(a)[0], reader.expression(b)[0]

@@ -145,6 +145,12 @@ class Schema:
         return domain.taxonomy if isinstance(domain, HierarchicalDomain) else None
 
     def unique(self, path: Path) -> bool:
+        """Whether no valid event has a list of different elements at an attribute, or on the way
+        to it. Of one within another that is not known: elements may share a value and differ in
+        others."""
+        return len(path) == 1 and self.has_one_value(path)
+
+    def has_one_value(self, path: Path) -> bool:
         """Whether no valid event has two values of an attribute: it is unique in all types that
         have it, of which there are some."""
         found = [each.annotations[path] for each in self.types.values() if path in each.attributes]

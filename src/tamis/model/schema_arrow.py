@@ -56,10 +56,10 @@ def _fields(schema: Schema, paths: list[Path], depth: int, *, lists: bool) -> It
     for path in paths:
         groups.setdefault(path[depth], []).append(path)
     for key, inside in groups.items():
-        multiple = lists and not any(map(schema.unique, inside))
+        multiple = lists and not any(map(schema.has_one_value, inside))
         if len(inside[0]) == depth + 1:
             kind: Any = _leaf(schema, inside[0])
-            multiple = lists and not schema.unique(inside[0])
+            multiple = lists and not schema.has_one_value(inside[0])
         else:
             children = _fields(schema, inside, depth + 1, lists=lists and not multiple)
             kind = pa.struct(list(children))
