@@ -2,8 +2,9 @@
 
     python -m benchmarks.sieve [--quick] [--only w2] [--output FILE.json] [--markdown]
 
-One thread, one core, best of five. Before a time is taken, the matches of some events are held
-against the reference scan, and the number of all matches is the same on every path that is timed.
+One thread, one core, best of five; live changes and threads have all cores. Before a time is taken,
+the matches of some events are held against the reference scan, and the number of all matches is the
+same on every path that is timed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ DENSE = 16
 """Attributes up to which the scan has dense rows."""
 BUFFER = 1 << 17
 """Matches that the core hands over at a time."""
-EVENTS = {"W1": 2_000, "W2": 100_000, "W3": 100_000, "W5": 5_000}
+EVENTS = {"W1": 2_000, "W2": 100_000, "W3": 100_000, "W5": 6_000}
+LEARNED = 1_000
+"""Events of W5 that are learned from, and not matched."""
 WIDTH = 120
 BATCH, CHUNKS, CORE, SCAN = "match_batch", "match_chunks", "core", "scan"
 
@@ -107,11 +110,15 @@ class Subject:
         self.subscriptions = int(workload.slot.max()) + 1
         self.events = workload.event_table()
 
+    def keep_aside(self, count: int) -> None:
+        """Keep some events to learn from; they are not matched."""
+        self.aside, self.events = self.events[-count:], self.events[:-count]
+
     @cached_property
     def ranked(self) -> Ranked:
-        """The workload in rank space; no statistics, as the engine has none either."""
+        """The workload in rank space; no statistics, as the engine has none at first either."""
         boxes, points, _ = self.workload.to_ranks()
-        return Ranked(boxes, points)
+        return Ranked(boxes, points[: len(self.events)])
 
     @cached_property
     def table(self) -> pa.Table:
@@ -250,7 +257,15 @@ class Bench:
         self._matching("W3", BATCH, 1e6, "µs an event")
 
     def w5(self) -> None:
-        """W5: microseconds an event."""
+        """W5: microseconds an event, before and after learning from other events."""
+        subject = self.subject("W5")
+        subject.keep_aside(LEARNED)
+        assert subject.matches
+        before = best_of(lambda: len(subject.engine.match_batch(subject.events)))
+        each = 1e6 / len(subject.events)
+        self.add("W5, before learning", BATCH, "µs an event", before, each)
+        subject.engine.learn(subject.aside)
+        subject.engine.settle()
         self._matching("W5", BATCH, 1e6, "µs an event")
 
     def growth(self) -> None:

@@ -1,6 +1,7 @@
 """Tamis matches a stream of events against millions of standing subscriptions."""
 
-from tamis.engine.engine import Engine, Subscribed
+from tamis.engine.collection import Subscribed
+from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
 from tamis.engine.matches import Matches
 from tamis.engine.relations import (

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis.engine.engine import MATCHERS
+from tamis.engine.collection import MATCHERS
 from tamis.errors import NeverMatchesWarning
 from tests.contract.arrow import table_of
 from tests.contract.naive import naive_match

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 
 import tamis
-from tamis.engine.engine import MATCHERS
+from tamis.engine.collection import MATCHERS
 from tamis.predicates.expression import Expression, Not, all_of
 from tamis.predicates.normal import Conjunction, normalise, true_set
 from tamis.predicates.terms import Attribute, Constant

@@ -19,7 +19,7 @@ from tamis import (
     ParseError,
     SubscriptionError,
 )
-from tamis.engine.engine import MATCHERS
+from tamis.engine.collection import MATCHERS
 from tamis.language.template import Templates
 from tamis.matching.shapes import shape_of
 from tamis.model.kinds import Kind

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tamis import Engine, StorageError
-from tamis.engine.engine import MATCHERS
+from tamis.engine.collection import MATCHERS
 from tamis.matching.arrayfile import save_arrays
 
 

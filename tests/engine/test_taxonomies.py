@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.engine.engine import MATCHERS
+from tamis.engine.collection import MATCHERS
 from tamis.matching import sieve_matcher
 from tamis.model.taxonomies import Taxonomies
 

@@ -69,12 +69,12 @@ class BlockReader:
     """Reads rows into blocks; faulty ones raise, or are collected."""
 
     def __init__(
-        self, reader: SubscriptionReader, check: Check, collect: bool, takes_shapes: bool = True
+        self, reader: SubscriptionReader, check: Check, collect: bool, compiles: bool = True
     ) -> None:
         self._reader = reader
         self._check = check
         self._collect = collect
-        self._takes_shapes = takes_shapes
+        self._compiles = compiles
         self._shapes = Shapes(reader.schema)
 
     def blocks(self, rows: Iterable[Row]) -> Iterator[Block]:
@@ -128,7 +128,7 @@ class BlockReader:
     def _recognised(self, row: Row) -> tuple[Template, list[str]] | None:
         """Template and literals of a plain row whose template has a shape."""
         plain = type(row.source) is str and row.metadata is None and row.enabled is True
-        if not plain or not self._takes_shapes:
+        if not plain or not self._compiles:
             return None
         self._reader.check_id(row.id)
         found = self._reader.templates.recognise(row.source)

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any
 
 from tamis.bindings.choices import Binding, bindings
+from tamis.errors import UnsupportedError
 from tamis.matching.batch import Batch
 from tamis.matching.locking import Locked
 from tamis.matching.protocol import Pairs, Setting, Slot
@@ -41,7 +42,7 @@ from tamis.predicates.truth import Truth, conjunction, contains, disjunction, ho
 class Scan(Locked):
     """The matcher that tries every subscription."""
 
-    takes_shapes = False
+    compiles = False
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -53,8 +54,8 @@ class Scan(Locked):
         self.change([(slot, expression)], gone)
 
     def add_shape(self, slot: Slot, shape: object, constants: object, gone: object = ()) -> None:
-        """Shapes are not taken."""
-        raise NotImplementedError
+        """Refuse: nothing is compiled here."""
+        raise UnsupportedError("the oracle tries expressions, and takes no shapes")
 
     def change(self, new: Iterable[tuple[Slot, Expression]], gone: Iterable[Slot]) -> None:
         """Take in subscriptions, and forget others, in one step."""
@@ -77,6 +78,13 @@ class Scan(Locked):
 
     def learn(self, sample: object) -> None:
         """Whatever comes, every subscription is tried."""
+
+    def segments(self) -> list[Any]:
+        """Nothing is compiled here."""
+        return []
+
+    def expected(self) -> None:
+        """Nothing is known about events."""
 
     def renumbered(self, slots: Any, setting: Setting) -> Scan:
         """Another one with the same subscriptions under other slots."""

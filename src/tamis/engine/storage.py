@@ -83,7 +83,11 @@ def restore_matcher(matcher: Matcher, file: ArrayFile) -> bool:
 
 
 def _as_sieve(matcher: Matcher) -> SieveMatcher | None:
-    return matcher if hasattr(matcher, "restore") else None  # type: ignore[return-value]
+    if not matcher.compiles:
+        return None
+    from tamis.matching.sieve_matcher import SieveMatcher
+
+    return matcher if isinstance(matcher, SieveMatcher) else None
 
 
 def _store_arrays(store: Store) -> dict[str, NDArray[Any]]:

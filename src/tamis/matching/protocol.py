@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.matching.batch import Batch
+    from tamis.matching.expecting import Expecting
+    from tamis.matching.segment import Segment
     from tamis.matching.shapes import Shape
 
     Integers = NDArray[np.int32]
@@ -69,7 +71,8 @@ class Matcher(Protocol):
     One thread at a time changes a matcher; any number may match meanwhile.
     """
 
-    takes_shapes: bool
+    compiles: bool
+    """Whether it takes shapes and has segments; the oracle just tries everything."""
 
     def add(self, slot: Slot, expression: Expression, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription; the next event sees it, and does not see those in whose place
@@ -100,6 +103,12 @@ class Matcher(Protocol):
 
     def recompiled(self, some: Mapping[Slot, Expression], setting: Setting) -> Matcher:
         """Another matcher with the same subscriptions, some of them compiled anew."""
+
+    def segments(self) -> list[Segment]:
+        """What it has compiled."""
+
+    def expected(self) -> Expecting | None:
+        """What it knows about events; None if that is nothing."""
 
     def match(self, event: Event) -> Iterable[Slot]:
         """The slots of all subscriptions that the event matches, each once."""

@@ -54,7 +54,7 @@ _WAITING = 8
 class SieveMatcher(Locked):
     """Keeps subscriptions in segments; one thread at a time changes it, any number match."""
 
-    takes_shapes = True
+    compiles = True
 
     def __init__(self, setting: Setting, sample: Sample | None = None) -> None:
         super().__init__()
