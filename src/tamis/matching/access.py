@@ -101,7 +101,7 @@ def slots_of(sieve: Sieve) -> Integers:
 
 def count_slots(sieve: Sieve) -> int:
     """Distinct slots of a sieve."""
-    return int((sieve.slot >= 0).sum()) + len(distinct(sieve.slot[sieve.slot < 0]))
+    return len(distinct(slots_of(sieve)))
 
 
 def sizes_of(found: Sequence[Axis]) -> Integers:
@@ -220,8 +220,6 @@ def _windows(sieve: Sieve, signature: Integers, ranks: Integers) -> tuple[Intege
 
 def _subscriptions(sieve: Sieve, signature: Integers, count: int) -> Integers:
     """How many distinct slots each signature has."""
-    once = sieve.slot >= 0
-    slot = ~sieve.slot[~once].astype(np.int64)
+    slot = slots_of(sieve)
     span = int(slot.max(initial=0)) + 1
-    several = distinct(signature[~once] * span + slot) // span
-    return np.bincount(signature[once], minlength=count) + np.bincount(several, minlength=count)
+    return np.bincount(distinct(signature * span + slot) // span, minlength=count)
