@@ -196,6 +196,11 @@ class Segment:
         """The slots of all subscriptions."""
         return np.unique(np.concatenate([self.plain.slots(), self.checks.conjunctions.slot]))
 
+    @lazy
+    def subscriptions(self) -> int:
+        """How many subscriptions there are."""
+        return len(self.slots())
+
     def box_slots(self) -> Integers:
         """The slot of each box."""
         table = self.checks.conjunctions.slot

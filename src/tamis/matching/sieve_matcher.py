@@ -130,7 +130,7 @@ class SieveMatcher(Locked):
             died = np.concatenate((died, np.full(max(len(died), slot + 1), NEVER)))
         gone = list(gone)
         if gone:
-            epoch = last = epoch + 1
+            epoch = last = epoch + len(gone)
             died[gone] = epoch
         lives = now.lives
         if self._live.boxes != lives[-1].boxes:
@@ -383,7 +383,7 @@ def _to_teach(now: Snapshot, times: int) -> slice | None:
 def _to_tidy(now: Snapshot) -> slice | None:
     """A segment most of whose subscriptions are gone."""
     for number, each in enumerate(now.segments):
-        if now.last > each.epoch:
+        if now.epoch - each.epoch >= each.segment.subscriptions / 2:
             gone = now.died[each.segment.box_slots()] <= now.epoch
             if 2 * int(gone.sum()) >= len(gone):
                 return slice(number, number + 1)

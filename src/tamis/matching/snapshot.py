@@ -6,6 +6,8 @@ until that is merged; a reader leaves out what had died when its snapshot was ma
 
     died     [never, 5, never, 7]        the epoch in which each slot was removed
     epoch    6                           slot 1 is gone, slot 3 is still there
+
+An epoch is how many subscriptions had been removed by then.
 """
 
 from __future__ import annotations
