@@ -389,3 +389,15 @@ def test_where_there_is_no_room_another_live_part_begins(monkeypatch: pytest.Mon
             f"{kind}{n}" for n, v in enumerate(values) if probe < v for kind in ("plain", "or")
         }
         assert set(engine.match({"a": probe})) == expected
+
+
+def test_what_matches_everything_is_live_too() -> None:
+    engine = tamis.Engine()
+    engine.subscribe("true", id="all")
+    assert engine.match({}) == ["all"]
+    assert engine.match({"a": [1, 2]}) == ["all"]
+    engine.subscribe("a = 1 or a > 5", id="some")
+    assert sorted(engine.match({"a": [1, 2]})) == ["all", "some"]
+    assert engine.match({"a": [2, 3]}) == ["all"]
+    engine.settle(60)
+    assert sorted(engine.match({"a": [1, 2]})) == ["all", "some"]

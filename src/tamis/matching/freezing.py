@@ -29,11 +29,14 @@ def frozen_boxes(
     statistics: Expectations | None = None,
 ) -> Segment:
     """A segment of some of the boxes."""
-    start, sides, _, _ = view.arrays
-    count = np.diff(start[: view.boxes + 1])
-    own = np.repeat(kept, count)
-    box = np.repeat(np.arange(view.boxes), count)[own]
-    axis, low, high = sides.reshape(-1, 3)[: start[view.boxes]][own].T
+    first, start, others, _, _ = view.arrays
+    box = np.repeat(np.arange(view.boxes), np.diff(start[: view.boxes + 1]))
+    box = np.concatenate((np.arange(view.boxes), box))
+    sides = [first.reshape(-1, 3)[: view.boxes], others.reshape(-1, 3)[: start[view.boxes]]]
+    axis, low, high = np.concatenate(sides).T
+    own = kept[box] & (axis >= 0)
+    box, axis, low, high = box[own], axis[own], low[own], high[own]
+    count = np.bincount(box, minlength=view.boxes)
     low_rank, high_rank = np.empty(len(axis), np.int32), np.empty(len(axis), np.int32)
     axes = []
     for number, each in enumerate(view.axes):

@@ -1,10 +1,11 @@
 """The live part: subscriptions that came just now, as boxes that are tried one after the other.
 
-    start     0 2 5 ...                        of each box the first of its sides
-    sides     axis low high  axis low high     three numbers a side; labels (live_axes.py)
+    first     axis low high  axis low high     one side of each box, an equality if there is one
+    start     0 1 3 ...                        of each box the first of its other sides
+    sides     axis low high  axis low high     these; three numbers a side, labels (live_axes.py)
 
 A new box is seen by the next event; it costs each event a nanosecond or two until there are enough
-of them for a segment.
+of them for a segment. Most boxes fail at their first side, and the others are never fetched.
 
 Readers in other threads see a ``LiveView``: the arrays as they were, and how many boxes they held.
 Constants that came since do no harm: their labels lie between those that the boxes of the view are
@@ -34,11 +35,14 @@ Labels = NDArray[np.int64]
 
 _SIDE = 3
 """Numbers a side."""
+_ALWAYS = -1, 0, 0
+"""The side of a box that has none: behind the labels of a point stands a 0."""
 
 
 class LiveBoxes(NamedTuple):
     """Boxes in arrays with room for more; another set of arrays when that is used up."""
 
+    first: Labels
     start: NDArray[np.int32]
     sides: Labels
     slot: NDArray[np.int32]
@@ -70,9 +74,9 @@ class LiveView(NamedTuple):
     def stabbed(self, point: Labels) -> tuple[list[int], list[int]]:
         """The slots of the boxes that a point stabs: of those that match, and of those on which
         the oracle must decide; perhaps several times."""
-        start, sides, slot, asks = self.arrays
+        first, start, sides, slot, asks = self.arrays
         found = np.empty(self.boxes, np.int32)
-        count = try_boxes(start, sides, self.boxes, point, found)
+        count = try_boxes(first, start, sides, self.boxes, point, found)
         if not count:
             return [], []
         boxes = found[:count]
@@ -108,6 +112,7 @@ class Live:
         self.boxes = 0
         self._sides = 0
         self._arrays = LiveBoxes(
+            np.empty(_SIDE * 64, np.int64),
             np.zeros(65, np.int32),
             np.empty(_SIDE * 256, np.int64),
             np.empty(64, np.int32),
@@ -126,7 +131,7 @@ class Live:
         if not exact:
             self.forms[slot] = form
         for sides in boxes:
-            self._append(slot, sides, not exact)
+            self._append(slot, sorted(sides, key=_is_wide), not exact)
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""
@@ -150,35 +155,48 @@ class Live:
             if side.tells_gaps:
                 axis.tell_gaps()
             plan.append((number, [_ends(axis, low, high) for low, high in side.ranges]))
-        return plan
+        return sorted(plan, key=_may_be_wide)
 
     def _append(self, slot: int, sides: Sequence[tuple[int, int, int]], asks: bool) -> None:
         for _, low, high in sides:
             if low > high:
                 return
         announce_compilation(try_boxes)
-        box, end = self.boxes, self._sides + len(sides)
+        first, *others = sides or [_ALWAYS]
+        box, end = self.boxes, self._sides + len(others)
         self._make_room(box, end)
         arrays = self._arrays
-        numbers = [number for side in sides for number in side]
+        _packing(_SIDE).pack_into(arrays.first.data, 8 * _SIDE * box, *first)
+        numbers = [number for side in others for number in side]
         _packing(len(numbers)).pack_into(arrays.sides.data, 8 * _SIDE * self._sides, *numbers)
         arrays.slot[box], arrays.asks[box], arrays.start[box + 1] = slot, asks, end
         self.boxes, self._sides = box + 1, end
 
     def _make_room(self, box: int, sides: int) -> None:
-        start, values, slot, asks = self._arrays
+        first, start, values, slot, asks = self._arrays
         if box < len(slot) and _SIDE * sides <= len(values):
             return
         if box == len(slot):
-            start, slot, asks = _larger(start), _larger(slot), _larger(asks)
+            first, start = _larger(first), _larger(start)
+            slot, asks = _larger(slot), _larger(asks)
         while _SIDE * sides > len(values):
             values = _larger(values)
-        self._arrays = LiveBoxes(start, values, slot, asks)
+        self._arrays = LiveBoxes(first, start, values, slot, asks)
 
     def view(self) -> LiveView:
         """What is there now."""
         axes = self.axes
         return LiveView(self.boxes, self._arrays, axes.pointing, axes.builders, self.forms)
+
+
+def _is_wide(side: tuple[int, int, int]) -> bool:
+    """Whether it is no equality."""
+    return side[1] != side[2]
+
+
+def _may_be_wide(side: tuple[int, list[tuple[_LiveEnd, _LiveEnd]]]) -> bool:
+    """Whether the ranges of a side are no equalities."""
+    return any(low.line is None or low[:2] != high[:2] for low, high in side[1])
 
 
 def _ends(axis: LiveAxis, low: End, high: End) -> tuple[_LiveEnd, _LiveEnd]:
@@ -207,15 +225,20 @@ def _larger(array: NDArray[Any]) -> NDArray[Any]:
 
 @brief
 def try_boxes(
+    first: Labels,
     start: NDArray[np.int32],
     sides: Labels,
     boxes: int,
     point: Labels,
     found: NDArray[np.int32],
 ) -> int:
-    """Write the numbers of those boxes that contain a point; return how many."""
+    """Write the numbers of those boxes that contain a point, which has a 0 behind its labels;
+    return how many."""
     n = 0
     for box in range(boxes):
+        label = point[first[3 * box]]
+        if label < first[3 * box + 1] or label > first[3 * box + 2]:
+            continue
         inside = True
         for c in range(start[box], start[box + 1]):
             label = point[sides[3 * c]]

@@ -77,7 +77,7 @@ class Stabbing:
                 slots = dict.fromkeys(view.slot.tolist())
                 yield from self._decided(self._alive(slots, -1), event)
                 return
-            points = found.ranks
+            points = np.pad(found.ranks, ((0, 0), (0, 1)))  # a 0 behind each
         matched: dict[Slot, None] = {}
         asked: dict[Slot, None] = {}
         for point in points:
