@@ -16,16 +16,15 @@ Numbers, strings and timestamps are totally ordered; the order of the last two i
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import ClassVar
 
 from tamis.errors import SchemaError, TaxonomyError, suggestion
-from tamis.model.kinds import GREATEST_INTEGER, LEAST_INTEGER, Kind, Value
+from tamis.model.kinds import GREATEST_INTEGER, KIND_TYPES, LEAST_INTEGER, Kind, Value
 from tamis.model.limits import LIMITS, check_limit
 from tamis.model.taxonomy import Taxonomy
-from tamis.model.timestamp import Timestamp
 
 _PLURALS = {
     Kind.NUMBER: "numbers",
@@ -36,21 +35,21 @@ _PLURALS = {
 }
 
 
-class Domain:
+class Domain(ABC):
     """A set of values of one kind."""
 
     __slots__ = ()
 
-    kind: ClassVar[Kind]
+    kind: Kind
 
     @property
     def is_open(self) -> bool:
         """Whether every value of the kind belongs to it."""
         return True
 
+    @abstractmethod
     def __contains__(self, value: object) -> bool:
         """Whether a canonical value belongs to the domain."""
-        raise NotImplementedError
 
     def hint(self, value: Value) -> str | None:
         """What to say of a value of the right kind that does not belong to it."""
@@ -64,7 +63,7 @@ class Domain:
 class NumericDomain(Domain):
     """Numbers; NaN, which has no order, is none of them."""
 
-    kind: ClassVar[Kind] = Kind.NUMBER
+    kind: Kind = field(default=Kind.NUMBER, init=False, repr=False)
 
     integer: bool = False
     least: int | float | None = None
@@ -107,43 +106,13 @@ class NumericDomain(Domain):
 
 
 @dataclass(frozen=True)
-class StringDomain(Domain):
-    """All strings."""
+class WholeDomain(Domain):
+    """All values of a kind but numbers."""
 
-    kind: ClassVar[Kind] = Kind.STRING
-
-    def __contains__(self, value: object) -> bool:
-        return type(value) is str
-
-
-@dataclass(frozen=True)
-class BooleanDomain(Domain):
-    """True and false."""
-
-    kind: ClassVar[Kind] = Kind.BOOLEAN
+    kind: Kind
 
     def __contains__(self, value: object) -> bool:
-        return type(value) is bool
-
-
-@dataclass(frozen=True)
-class TimestampDomain(Domain):
-    """All instants."""
-
-    kind: ClassVar[Kind] = Kind.TIMESTAMP
-
-    def __contains__(self, value: object) -> bool:
-        return type(value) is Timestamp
-
-
-@dataclass(frozen=True)
-class BytesDomain(Domain):
-    """All strings of bytes."""
-
-    kind: ClassVar[Kind] = Kind.BYTES
-
-    def __contains__(self, value: object) -> bool:
-        return type(value) is bytes
+        return type(value) in KIND_TYPES[self.kind]
 
 
 @dataclass(frozen=True)
@@ -153,7 +122,7 @@ class EnumeratedDomain(Domain):
     ``(("low", "high"), ("low", "unclear"))`` leaves ``high`` and ``unclear`` incomparable.
     """
 
-    kind: ClassVar[Kind] = Kind.STRING
+    kind: Kind = field(default=Kind.STRING, init=False, repr=False)
 
     values: tuple[str, ...]
     order: tuple[tuple[str, ...], ...] = ()
@@ -211,7 +180,7 @@ class EnumeratedDomain(Domain):
 class HierarchicalDomain(Domain):
     """The terms of a taxonomy: less is a kind of more."""
 
-    kind: ClassVar[Kind] = Kind.STRING
+    kind: Kind = field(default=Kind.STRING, init=False, repr=False)
 
     taxonomy: Taxonomy
 
@@ -248,9 +217,9 @@ def _is_bound(bound: object) -> bool:
 BUILT_IN: Mapping[str, Domain] = {
     "number": NumericDomain(),
     "integer": NumericDomain(integer=True),
-    "string": StringDomain(),
-    "boolean": BooleanDomain(),
-    "timestamp": TimestampDomain(),
-    "bytes": BytesDomain(),
+    "string": WholeDomain(Kind.STRING),
+    "boolean": WholeDomain(Kind.BOOLEAN),
+    "timestamp": WholeDomain(Kind.TIMESTAMP),
+    "bytes": WholeDomain(Kind.BYTES),
 }
 """The domains that every schema has, by their names."""

@@ -23,16 +23,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tamis.errors import ParseError, SchemaError, TaxonomyError, suggestion
 from tamis.model.domains import (
-    BooleanDomain,
-    BytesDomain,
     Domain,
     EnumeratedDomain,
     HierarchicalDomain,
     NumericDomain,
-    StringDomain,
-    TimestampDomain,
+    WholeDomain,
 )
-from tamis.model.kinds import to_value
+from tamis.model.kinds import Kind, to_value
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
 from tamis.model.paths import Path, format_path, parse_path
 from tamis.model.taxonomy import Taxonomy
@@ -254,10 +251,10 @@ def _hierarchical(form: Mapping[str, Any]) -> Domain:
 
 _READERS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Domain]]] = {
     "numeric": (("integer", "least", "greatest"), _numeric),
-    "string": ((), lambda _: StringDomain()),
-    "boolean": ((), lambda _: BooleanDomain()),
-    "timestamp": ((), lambda _: TimestampDomain()),
-    "bytes": ((), lambda _: BytesDomain()),
+    "string": ((), lambda _: WholeDomain(Kind.STRING)),
+    "boolean": ((), lambda _: WholeDomain(Kind.BOOLEAN)),
+    "timestamp": ((), lambda _: WholeDomain(Kind.TIMESTAMP)),
+    "bytes": ((), lambda _: WholeDomain(Kind.BYTES)),
     "enumerated": (("values", "order"), _enumerated),
     "hierarchical": (("parents",), _hierarchical),
 }
