@@ -85,20 +85,24 @@ class LiveView(NamedTuple):
         return slots[~ask].tolist(), slots[ask].tolist()
 
 
-class _LiveEnd(NamedTuple):
-    """An end of a range of a shape: a label, or how far from that of a constant it is."""
+class _LiveRange(NamedTuple):
+    """A range of a shape: its ends are labels, or as far as these from those of constants."""
 
-    line: LiveLine | None
-    hole: int
-    label: int
+    axis: int
+    low_line: LiveLine | None
+    low_hole: int
+    low: int
+    high_line: LiveLine | None
+    high_hole: int
+    high: int
 
-    def of(self, constants: Sequence[Value]) -> int:
-        line, hole, label = self
-        return label if line is None else line.label(constants[hole]) + label
+    def may_be_wide(self) -> bool:
+        """Whether it is no equality."""
+        return self.low_line is None or self[1:3] != self[4:6]
 
 
-_Plan = list[tuple[int, list[tuple[_LiveEnd, _LiveEnd]]]]
-"""Of a shape the numbers of the axes, and the ranges there."""
+_Plan = list[list[_LiveRange]]
+"""Of a shape the ranges on each axis, any one of them."""
 
 
 class Live:
@@ -130,20 +134,28 @@ class Live:
         ]
         if not exact:
             self.forms[slot] = form
-        for sides in boxes:
-            self._append(slot, sorted(sides, key=_is_wide), not exact)
+        for box in boxes:
+            if all(low <= high for _, low, high in box):
+                sides = [number for side in sorted(box, key=_is_wide) for number in side]
+                self._append(slot, sides, not exact)
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""
         known = self._plans.get(id(shape))
         if known is None:
             known = self._plans[id(shape)] = shape, self._plan(shape)
-        options = [
-            [(number, low.of(constants), high.of(constants)) for low, high in ranges]
-            for number, ranges in known[1]
-        ]
-        for sides in product(*options):
-            self._append(slot, sides, False)
+        for ranges in product(*known[1]):
+            sides: list[int] = []
+            for axis, low_line, low_hole, low, high_line, high_hole, high in ranges:
+                if low_line is not None:
+                    low += low_line.label(constants[low_hole])
+                if high_line is not None:
+                    high += high_line.label(constants[high_hole])
+                if low > high:
+                    break
+                sides += (axis, low, high)
+            else:
+                self._append(slot, sides, False)
 
     def _plan(self, shape: Shape) -> _Plan:
         plan = []
@@ -154,21 +166,19 @@ class Live:
             axis = self.axes.builders[number]
             if side.tells_gaps:
                 axis.tell_gaps()
-            plan.append((number, [_ends(axis, low, high) for low, high in side.ranges]))
-        return sorted(plan, key=_may_be_wide)
+            plan.append([_range(number, axis, low, high) for low, high in side.ranges])
+        return sorted(plan, key=lambda ranges: any(each.may_be_wide() for each in ranges))
 
-    def _append(self, slot: int, sides: Sequence[tuple[int, int, int]], asks: bool) -> None:
-        for _, low, high in sides:
-            if low > high:
-                return
+    def _append(self, slot: int, sides: Sequence[int], asks: bool) -> None:
+        """Take in a box, of whose sides the axes, least and greatest labels stand in a row."""
         announce_compilation(try_boxes)
-        first, *others = sides or [_ALWAYS]
-        box, end = self.boxes, self._sides + len(others)
+        sides = sides or _ALWAYS
+        box, end = self.boxes, self._sides + len(sides) // _SIDE - 1
         self._make_room(box, end)
         arrays = self._arrays
-        _packing(_SIDE).pack_into(arrays.first.data, 8 * _SIDE * box, *first)
-        numbers = [number for side in others for number in side]
-        _packing(len(numbers)).pack_into(arrays.sides.data, 8 * _SIDE * self._sides, *numbers)
+        others = sides[_SIDE:]
+        _packing(_SIDE).pack_into(arrays.first.data, 8 * _SIDE * box, *sides[:_SIDE])
+        _packing(len(others)).pack_into(arrays.sides.data, 8 * _SIDE * self._sides, *others)
         arrays.slot[box], arrays.asks[box], arrays.start[box + 1] = slot, asks, end
         self.boxes, self._sides = box + 1, end
 
@@ -194,20 +204,15 @@ def _is_wide(side: tuple[int, int, int]) -> bool:
     return side[1] != side[2]
 
 
-def _may_be_wide(side: tuple[int, list[tuple[_LiveEnd, _LiveEnd]]]) -> bool:
-    """Whether the ranges of a side are no equalities."""
-    return any(low.line is None or low[:2] != high[:2] for low, high in side[1])
-
-
-def _ends(axis: LiveAxis, low: End, high: End) -> tuple[_LiveEnd, _LiveEnd]:
-    """The least and the greatest label of a range."""
+def _range(number: int, axis: LiveAxis, low: End, high: End) -> _LiveRange:
+    """The least and the greatest label of a range on an axis."""
     if low.hole is None:
-        least = _LiveEnd(None, 0, axis.begin(low.line))
+        least: tuple[LiveLine | None, int, int] = None, 0, axis.begin(low.line)
     else:
-        least = _LiveEnd(axis.lines[low.line], low.hole, int(low.after))
+        least = axis.lines[low.line], low.hole, int(low.after)
     if high.hole is None:
-        return least, _LiveEnd(None, 0, axis.end(high.line) - 1)
-    return least, _LiveEnd(axis.lines[high.line], high.hole, int(high.after) - 1)
+        return _LiveRange(number, *least, None, 0, axis.end(high.line) - 1)
+    return _LiveRange(number, *least, axis.lines[high.line], high.hole, int(high.after) - 1)
 
 
 @cache
