@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import product
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -24,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.matching.jit import announce_compilation, brief
-from tamis.matching.live_axes import LiveAxes, LiveAxis, LiveLine, NoRoomError
+from tamis.matching.live_axes import LiveAxes, LiveAxis, NoRoomError
+from tamis.matching.live_shapes import ShapePlans
 from tamis.matching.pointing import Pointing
-from tamis.matching.shapes import End, Shape
+from tamis.matching.shapes import Shape
 from tamis.matching.terms import TermLines
 from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
@@ -85,22 +85,6 @@ class LiveView(NamedTuple):
         return slots[~ask].tolist(), slots[ask].tolist()
 
 
-class _LiveEnd(NamedTuple):
-    """An end of a range of a shape: a label, or how far from that of a constant it is."""
-
-    line: LiveLine | None
-    hole: int
-    label: int
-
-    def of(self, constants: Sequence[Value]) -> int:
-        line, hole, label = self
-        return label if line is None else line.label(constants[hole]) + label
-
-
-_Plan = list[tuple[int, list[tuple[_LiveEnd, _LiveEnd]]]]
-"""Of a shape the numbers of the axes, and the ranges there."""
-
-
 class Live:
     """Boxes that came one by one; one thread writes, any number read views."""
 
@@ -108,7 +92,7 @@ class Live:
         self.axes = LiveAxes(terms)
         self.forms: dict[int, NormalForm] = {}
         """Those subscriptions, by slot, of which boxes do not say all."""
-        self._plans: dict[int, tuple[Shape, _Plan]] = {}
+        self._plans = ShapePlans(self.axes)
         self.boxes = 0
         self._sides = 0
         self._arrays = LiveBoxes(
@@ -135,27 +119,11 @@ class Live:
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""
-        known = self._plans.get(id(shape))
-        if known is None:
-            known = self._plans[id(shape)] = shape, self._plan(shape)
-        options = [
-            [(number, low.of(constants), high.of(constants)) for low, high in ranges]
-            for number, ranges in known[1]
-        ]
-        for sides in product(*options):
+        plan = self._plans.of(shape)
+        if not plan.is_whole:
+            raise NoRoomError
+        for sides in plan.boxes(constants):
             self._append(slot, sides, False)
-
-    def _plan(self, shape: Shape) -> _Plan:
-        plan = []
-        for side in shape.sides:
-            number = self.axes.number(side.axis)
-            if number is None:
-                raise NoRoomError
-            axis = self.axes.builders[number]
-            if side.tells_gaps:
-                axis.tell_gaps()
-            plan.append((number, [_ends(axis, low, high) for low, high in side.ranges]))
-        return sorted(plan, key=_may_be_wide)
 
     def _append(self, slot: int, sides: Sequence[tuple[int, int, int]], asks: bool) -> None:
         for _, low, high in sides:
@@ -192,22 +160,6 @@ class Live:
 def _is_wide(side: tuple[int, int, int]) -> bool:
     """Whether it is no equality."""
     return side[1] != side[2]
-
-
-def _may_be_wide(side: tuple[int, list[tuple[_LiveEnd, _LiveEnd]]]) -> bool:
-    """Whether the ranges of a side are no equalities."""
-    return any(low.line is None or low[:2] != high[:2] for low, high in side[1])
-
-
-def _ends(axis: LiveAxis, low: End, high: End) -> tuple[_LiveEnd, _LiveEnd]:
-    """The least and the greatest label of a range."""
-    if low.hole is None:
-        least = _LiveEnd(None, 0, axis.begin(low.line))
-    else:
-        least = _LiveEnd(axis.lines[low.line], low.hole, int(low.after))
-    if high.hole is None:
-        return least, _LiveEnd(None, 0, axis.end(high.line) - 1)
-    return least, _LiveEnd(axis.lines[high.line], high.hole, int(high.after) - 1)
 
 
 @cache
