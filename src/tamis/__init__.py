@@ -4,6 +4,7 @@ from tamis.engine.collection import Subscribed
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
 from tamis.engine.matches import Matches
+from tamis.engine.published import Published
 from tamis.engine.relations import (
     Relation,
     Verdict,
@@ -66,6 +67,7 @@ __all__ = [
     "MissingExtraError",
     "NeverMatchesWarning",
     "ParseError",
+    "Published",
     "Rejected",
     "RejectedWarning",
     "Relation",

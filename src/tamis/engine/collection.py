@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tamis.engine.checking import check_supported, warn_of
+from tamis.engine.published import ALGORITHMS, Published
 from tamis.engine.scan import Scan, Trial
 from tamis.engine.store import Store
 from tamis.engine.subscription import (
@@ -56,7 +57,11 @@ _BULK = 1_000
 _PARSED = 10_000
 """Expressions kept, of those that were asked for."""
 
-MATCHERS: dict[str, Callable[[Setting], Matcher]] = {"scan": Scan, "sieve": _sieve}
+MATCHERS: dict[str, Callable[[Setting], Matcher]] = {
+    "scan": Scan,
+    "sieve": _sieve,
+    **{name: Published(name) for name in ALGORITHMS},
+}
 """The matchers by their names; the contract suite runs over all of them."""
 
 
@@ -84,18 +89,19 @@ class Collection(Locked):
         self,
         *,
         schema: Schema | Mapping[str, Any] | None = None,
-        matcher: str = "sieve",
+        matcher: str | Published = "sieve",
         taxonomy: Taxonomies | TaxonomyLike | None = None,
         prefixes: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
     ) -> None:
         super().__init__()
-        if matcher not in MATCHERS:
+        if not isinstance(matcher, Published) and matcher not in MATCHERS:
             hint = suggestion(str(matcher), MATCHERS) or "there are " + ", ".join(MATCHERS)
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.from_json(schema, limits)
         self.matcher = matcher
+        self._make = matcher if isinstance(matcher, Published) else MATCHERS[matcher]
         self.limits = limits
         self.taxonomies = vocabulary(schema, Taxonomies.given(taxonomy))
         self.attachments: dict[str, Any] = {}
@@ -108,7 +114,7 @@ class Collection(Locked):
     def _use(self, store: Store) -> None:
         """Begin with a store, and a matcher that has nothing yet."""
         setting = self._setting(store, self.taxonomies)
-        self._held = _Held(store, MATCHERS[self.matcher](setting))
+        self._held = _Held(store, self._make(setting))
 
     @property
     def taxonomy(self) -> Taxonomy | None:
@@ -120,7 +126,9 @@ class Collection(Locked):
             trial = Trial(event, taxonomies, self.limits)
             return trial.verdict(self._expression(slot, store)) is True
 
-        return Setting(taxonomies, self.limits, decide)
+        if self.schema is None:
+            return Setting(taxonomies, self.limits, decide)
+        return Setting(taxonomies, self.limits, decide, self.schema.event_type)
 
     @property
     def schema(self) -> Schema | None:
@@ -229,22 +237,25 @@ class Collection(Locked):
         return new
 
     def _take(self, new: Subscription | Shaped, old: Slot | None) -> None:
-        """Put a checked subscription in the place of one with the same id, in one step."""
+        """Put a checked subscription in the place of one with the same id, in one step; if the
+        matcher refuses it, nothing has changed."""
         store, matcher = self._held
         gone = [] if old is None or old in store.disabled else [old]
-        if old is not None:
-            store.remove(new.id, old)
-        slot = store.add(new.id, new.text)
+        slot = store.reserve(new.id, new.text)
         if not isinstance(new, Subscription):
             matcher.add_shape(slot, new.shape, new.constants, gone)
+        elif new.enabled:
+            matcher.add(slot, new.expression, gone)
         else:
+            matcher.remove(gone)
+        if old is not None:
+            store.remove(new.id, old)
+        store.add(new.id, slot)
+        if isinstance(new, Subscription):
             if new.metadata:
                 store.metadata[slot] = new.metadata
-            if new.enabled:
-                matcher.add(slot, new.expression, gone)
-            else:
+            if not new.enabled:
                 store.disabled.add(slot)
-                matcher.remove(gone)
         if old is not None:
             self._tidy()
 
@@ -284,8 +295,14 @@ class Collection(Locked):
                 bulk.take(block)
             bulk.check_ids((lambda _: ()) if replace else store.taken)
             ids = bulk.ids()
-            gone = [self._forget(ids[row].as_py()) for row in store.taken(ids)] if replace else []
-            store.add_many(StringTable(ids), bulk.texts())
+            replaced = [str(ids[row].as_py()) for row in store.taken(ids)] if replace else []
+            gone = {self._slot(id) for id in replaced} - store.disabled
+            disabled = {slot for slot, new in bulk.others.items() if not new.enabled}
+            slot = store.reserve_many(ids, bulk.texts())
+            load.install([*gone, *(bulk.gone - disabled)])
+            for id in replaced:
+                self._forget(id)
+            store.add_many(slot, StringTable(ids))
             for slot, new in bulk.others.items():
                 if slot not in bulk.gone:
                     store.metadata[slot] = new.metadata
@@ -293,12 +310,31 @@ class Collection(Locked):
                         store.disabled.add(slot)
             for slot in bulk.gone:
                 store.remove(store.ids[slot], slot)
-            disabled = {slot for slot, new in bulk.others.items() if not new.enabled}
-            load.install([*(slot for slot in gone if slot is not None), *(bulk.gone - disabled)])
             if replace:  # without, the slots stay those of the rows
                 self._tidy()
         bulk.rejected.sort(key=lambda each: each.row)
         return bulk
+
+    def _compile(self) -> None:
+        """Give the matcher, which has nothing yet, all subscriptions of the store."""
+        import numpy as np
+
+        from tamis.engine.bulk import BlockReader, Bulk
+
+        if self._store.waste:
+            self._use(self._store.renumbered(np.fromiter(self._store.slots(), np.int32)))
+        store, matcher = self._held
+
+        def parsed(row: Row) -> Subscription:
+            return Subscription(row.id, row.source, self._reader.parse(row.source), {}, True)
+
+        load = matcher.load()
+        bulk = Bulk(self._reader, load, 0, parsed, False)
+        reader = BlockReader(self._reader, parsed, False, matcher.compiles)
+        rows = (Row(slot, str(slot), text) for slot, text in enumerate(store.texts))
+        for block in reader.blocks(rows):
+            bulk.take(block)
+        load.install(store.disabled)
 
     def _forget(self, id: str) -> Slot | None:
         """Let the store forget a subscription; return its slot if the matcher has it."""

@@ -13,6 +13,7 @@ from tamis.engine.collection import Collection
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.many import pairs_of
 from tamis.engine.matches import Matches
+from tamis.engine.published import Published, matcher_from_json, matcher_to_json
 from tamis.engine.storage import (
     attachments_of,
     open_engine,
@@ -21,7 +22,7 @@ from tamis.engine.storage import (
     save_engine,
 )
 from tamis.engine.subscription import Source
-from tamis.errors import StorageError
+from tamis.errors import StorageError, UnsupportedError
 from tamis.matching.batch import Batch, batches
 from tamis.model.event import Event
 from tamis.model.limits import LIMITS, Limits
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tamis.matching.costs import Cost
     from tamis.matching.expecting import Expecting
     from tamis.matching.plan import Plan, Stats
+    from tamis.matching.published.stats import PublishedStats
 
 
 class Engine(Collection):
@@ -46,7 +48,8 @@ class Engine(Collection):
     ``schema``, or its JSON form, tells which attributes there are, and of what domains; then
     subscriptions are checked by it. Without one, ``taxonomy`` (a mapping from a term to its
     parents) gives ``is a`` its meaning, on all attributes unless it is ``Taxonomies``.
-    ``prefixes`` are those of IRIs in graph patterns.
+    ``prefixes`` are those of IRIs in graph patterns. ``matcher`` is the name of one, or
+    ``Published`` with its options.
     """
 
     def match(self, event: Event | Mapping[str, Any], *, limit: int | None = None) -> list[str]:
@@ -150,11 +153,10 @@ class Engine(Collection):
         with self._lock:
             self._matcher.learn(sample)
 
-    def stats(self) -> Stats:
-        """How much the engine holds, by part, and what an event is expected to cost."""
-        from tamis.matching.plan import stats_of
-
-        found = stats_of(self._matcher.segments(), self._expected())
+    def stats(self) -> Stats | PublishedStats:
+        """How much the engine holds, by part, and what an event is expected to cost; of a published
+        matcher the quantities of its paper, and what all events so far have cost in these."""
+        found = self._matcher.stats()
         store = {"ids": self._store.id_bytes, "texts": self._store.texts.nbytes}
         return dataclasses.replace(found, subscriptions=len(self), bytes={**found.bytes, **store})
 
@@ -162,8 +164,14 @@ class Engine(Collection):
         """Which access key serves which subscriptions, what that is expected to cost, and which
         subscriptions no key serves, so that they cost every event.
 
-        The figures are about events like the given ones, else like those learned or seen.
+        The figures are about events like the given ones, else like those learned or seen. A
+        published matcher has no access keys; ``stats`` tells what it does.
         """
+        if isinstance(self._make, Published):
+            raise UnsupportedError(
+                f"the matcher {self._make.name!r} has no access keys to plan with; stats() tells "
+                "what it holds and does"
+            )
         from tamis.matching.plan import plan_of
 
         found = plan_of(self._matcher.segments(), self._expected(events))
@@ -173,12 +181,7 @@ class Engine(Collection):
     def attributes(self) -> frozenset[str] | None:
         """The outermost keys of all attributes that the subscriptions speak of; None if that is
         not known, so that any may matter."""
-        from tamis.matching.sides import MAX_AXES
-
-        segments = self._matcher.segments()
-        if not self._matcher.compiles or any(len(s.axes) == MAX_AXES for s in segments):
-            return None
-        return frozenset(axis.key.path[0] for segment in segments for axis in segment.axes)
+        return self._matcher.keys()
 
     def slot_ids(self) -> pa.LargeStringArray:
         """The ids by slot, for who keeps columns beside ``Matches.slot``; what stands at slots of
@@ -202,7 +205,8 @@ class Engine(Collection):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine, with its ``attachments``, to a file, which is whole or not there."""
-        settings = {"matcher": self.matcher, **self._knowledge(), "prefixes": self._prefixes}
+        matcher = matcher_to_json(self.matcher)
+        settings = {"matcher": matcher, **self._knowledge(), "prefixes": self._prefixes}
         save_engine(path, settings, self._store, self._matcher, self.attachments)
 
     def _knowledge(self) -> dict[str, Any]:
@@ -222,13 +226,12 @@ class Engine(Collection):
         file, settings = open_engine(path, verify)
         try:
             settings["taxonomy"] = Taxonomies.from_json(settings["taxonomy"])
+            settings["matcher"] = matcher_from_json(settings["matcher"])
             engine = cls(limits=limits, **settings)
             engine._use(restore_store(file, verify))
             engine.attachments = attachments_of(file)
             if not restore_matcher(engine._matcher, file):
-                for slot in engine._store.slots():
-                    if slot not in engine._store.disabled:
-                        engine._matcher.add(slot, engine._expression(slot, engine._store))
+                engine._compile()
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(f"{os.fspath(path)} is no whole engine: {error}") from error
         return engine

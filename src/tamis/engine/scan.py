@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tamis.bindings.choices import Binding, bindings
 from tamis.errors import UnsupportedError
@@ -37,6 +37,9 @@ from tamis.predicates.expression import (
 )
 from tamis.predicates.terms import Arithmetic, Attribute, Constant, Term, result_of, terms_within
 from tamis.predicates.truth import Truth, conjunction, contains, disjunction, holds, negation, test
+
+if TYPE_CHECKING:
+    from tamis.matching.plan import Stats
 
 
 class Scan(Locked):
@@ -82,6 +85,15 @@ class Scan(Locked):
     def segments(self) -> list[Any]:
         """Nothing is compiled here."""
         return []
+
+    def keys(self) -> None:
+        """Any attribute may matter."""
+
+    def stats(self) -> Stats:
+        """Nothing is held beside the expressions."""
+        from tamis.matching.plan import stats_of
+
+        return stats_of([])
 
     def expected(self) -> None:
         """Nothing is known about events."""

@@ -123,7 +123,7 @@ def restore_store(file: ArrayFile, verify: bool) -> Store:
 
     store = Store()
     ids = StringTable(strings_of(file, "ids", verify), file["table"])
-    store.add_many(ids, strings_of(file, "texts", verify))
+    store.add_many(store.reserve_many(ids.strings, strings_of(file, "texts", verify)), ids)
     store.forget(file["removed"].tolist())
     store.disabled.update(file["disabled"].tolist())
     slots = file["metadata/slots"].tolist()

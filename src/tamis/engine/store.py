@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _FEW = 16
 """Strings from which on they are taken as an array."""
+_AT_ONCE = 1 << 16
+"""Strings of an array that are Python's at a time."""
 
 
 class _Part(NamedTuple):
@@ -89,6 +91,13 @@ class Strings:
             if slot >= part.first:
                 return part.string(slot)
         raise IndexError(slot)
+
+    def __iter__(self) -> Iterator[str]:
+        parts, _, tail = self._column
+        for part in parts:
+            for start in range(0, len(part.strings), _AT_ONCE):
+                yield from map(str, part.strings.slice(start, _AT_ONCE).to_pylist())
+        yield from tail
 
     def some(self, slots: list[Slot]) -> list[str]:
         """The strings of some slots."""
@@ -155,28 +164,35 @@ class Store:
         other = Store()
         ids: Any = self.ids.take(slots)
         texts: Any = self.texts.take(slots)
-        other.add_many(StringTable(ids), texts)
+        other.add_many(other.reserve_many(ids, texts), StringTable(ids))
         new = {old: slot for slot, old in enumerate(slots.tolist())}
         other.metadata = {new[slot]: each for slot, each in self.metadata.items()}
         other.disabled = {new[slot] for slot in self.disabled}
         return other
 
-    def add(self, id: str, text: str) -> Slot:
-        """Take in one subscription whose id is free."""
+    def reserve(self, id: str, text: str) -> Slot:
+        """A slot for a subscription, which is there when it is added."""
         slot = len(self.ids)
         self.ids.append(id)
         self.texts.append(text)
-        self._live[id] = slot
         return slot
 
-    def add_many(self, table: StringTable, texts: pa.LargeStringArray) -> Slot:
-        """Take in many subscriptions whose ids are free and distinct; return the first slot."""
+    def add(self, id: str, slot: Slot) -> None:
+        """Let the subscription of a reserved slot be there; its id is free."""
+        self._live[id] = slot
+
+    def reserve_many(self, ids: pa.LargeStringArray, texts: pa.LargeStringArray) -> Slot:
+        """Slots for many subscriptions; return the first."""
         slot = len(self.ids)
-        self.ids.extend(table.strings)
+        self.ids.extend(ids)
         self.texts.extend(texts)
+        return slot
+
+    def add_many(self, slot: Slot, table: StringTable) -> None:
+        """Let many subscriptions be there, whose slots are reserved from one on, and whose ids are
+        free and distinct."""
         self._tables.append((slot, table))
         self._frozen += len(table)
-        return slot
 
     def remove(self, id: str, slot: Slot) -> None:
         """Forget a subscription that is there."""

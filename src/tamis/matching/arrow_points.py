@@ -264,6 +264,8 @@ def row_values(batch: pa.RecordBatch, path: Path) -> Iterator[tuple[Rows, Any]]:
 def _values(array: Any, path: Path, owner: Rows) -> Iterator[tuple[Rows, Any]]:
     kind = array.type
     encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
+    if types.is_union(kind) or (encoded and types.is_nested(kind.value_type)):
+        raise UnsupportedTypeError
     if isinstance(kind, pa.BaseExtensionType):
         yield from _values(array.storage, path, owner)
     elif types.is_struct(kind):

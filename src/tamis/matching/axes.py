@@ -115,6 +115,21 @@ class LineBuilder:
             self._chunks.append((self._values, np.array(self._after)))
             self._values, self._after = [], []
 
+    def constants(self) -> tuple[list[Any], NDArray[np.int64], NDArray[np.bool_]]:
+        """The constants, each once, and of each reference which it is, and whether its cut lies
+        after it."""
+        self._flush()
+        after = np.concatenate([np.zeros(0, bool), *(after for _, after in self._chunks)])
+        values = _joined([values for values, _ in self._chunks])
+        if isinstance(values, np.ndarray):
+            distinct, which = np.unique(values, return_inverse=True)
+            return distinct.tolist(), which, after
+        if isinstance(values, list):
+            numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+            return list(numbers), np.fromiter(map(numbers.get, values), np.int64), after
+        encoded = values.dictionary_encode()
+        return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64), after
+
     def finish(self) -> tuple[Line, NDArray[np.int32]]:
         """The line, and the positions of the references."""
         self._flush()

@@ -7,7 +7,7 @@ to one of its cuts, see axes.py). ``resolve`` turns references into ranks when a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,23 @@ class Side(NamedTuple):
     high_line: int
     high: References | int
     mask: NDArray[np.bool_] | None = None
+
+
+class Sided(Protocol):
+    """An axis, finished or live."""
+
+    def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and last rank, or label, of each line and of what lies behind the lines."""
+
+
+class Resolved(NamedTuple):
+    """Boxes as a sparse matrix by rows, in ranks or labels."""
+
+    start: NDArray[np.int64]
+    axis: NDArray[np.int32]
+    low: NDArray[Any]
+    high: NDArray[Any]
+    slot: Slots
 
 
 class BoxRows:
@@ -73,13 +90,20 @@ class BoxRows:
 
     def resolve(self, axes: Sequence[Axis], positions: Sequence[Sequence[References]]) -> Boxes:
         """The boxes in ranks; those with an empty side are gone."""
+        size = np.array([each.size for each in axes], np.int64)
+        return Boxes(*self.resolved(axes, positions, np.int32), size)
+
+    def resolved(
+        self, axes: Sequence[Sided], positions: Sequence[Sequence[NDArray[Any]]], dtype: Any
+    ) -> Resolved:
+        """The same in the ranks or labels of axes."""
         self._flush()
         nothing = np.empty((0, _COLUMNS), np.int64)
         rows = np.concatenate([nothing, *self._chunks])
         slot = np.concatenate([np.empty(0, np.int32), *self._slots])
         box, axis = rows[:, 0], rows[:, 1].astype(np.int32)
         axis[axis == LAST] = len(axes) - 1
-        low, high = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
+        low, high = np.empty(len(rows), dtype), np.empty(len(rows), dtype)
         by_axis = np.argsort(axis, kind="stable")
         ends = np.searchsorted(axis[by_axis], np.arange(len(axes) + 1))
         for number in range(len(axes)):
@@ -97,8 +121,7 @@ class BoxRows:
         ordered = np.empty_like(by_axis)
         ordered[place] = by_axis
         start = np.concatenate(([0], np.cumsum(count[whole])))
-        size = np.array([each.size for each in axes], np.int64)
-        return Boxes(start, axis[ordered], low[ordered], high[ordered], slot[whole], size)
+        return Resolved(start, axis[ordered], low[ordered], high[ordered], slot[whole])
 
 
 @kernel
@@ -112,8 +135,8 @@ def place_rows(box: NDArray[np.int64], free: NDArray[np.int64], place: NDArray[n
 def _ranks(
     line: NDArray[np.int64],
     reference: NDArray[np.int64],
-    axis: Axis,
-    positions: Sequence[References],
+    axis: Sided,
+    positions: Sequence[NDArray[Any]],
     end: int,
 ) -> NDArray[np.int64]:
     """The ranks of bounds: the first one above a lower cut, the last one below an upper cut."""

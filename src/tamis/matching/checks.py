@@ -92,6 +92,17 @@ class Conjunctions(NamedTuple):
         return cls(nothing, np.zeros(1, np.int32), nothing, never, never)
 
 
+class Candidates(NamedTuple):
+    """Points, the conjunctions whose boxes they stab, and what the tests say of these pairs."""
+
+    point: Integers
+    slot: Integers
+    ask: NDArray[np.bool_]
+    """Whether only the oracle can tell."""
+    several: bool
+    """Whether a point may come again with the same slot."""
+
+
 class Checks:
     """The tests of a segment."""
 
@@ -107,6 +118,16 @@ class Checks:
             paths = {path for literal in literals for path in paths_of(literal)}
         self.paths = sorted(paths)
         """The attributes that the literals look at."""
+
+    def candidates(
+        self, point: Integers, conjunction: Integers, points: Points, batch: Batch
+    ) -> Candidates:
+        """Pairs, a point and a conjunction whose box it stabs, without those that tests exclude."""
+        said = self.verdicts(point, conjunction, points, batch)
+        kept = np.flatnonzero(said != FALSE)
+        table = self.conjunctions
+        several = bool(table.several[conjunction[kept]].any())
+        return Candidates(point[kept], table.slot[conjunction[kept]], said[kept] == ASK, several)
 
     def verdicts(
         self, point: Integers, conjunction: Integers, points: Points, batch: Batch

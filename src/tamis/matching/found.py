@@ -46,7 +46,7 @@ class FoundAxis:
     def points(self, points: Points, batch: Batch) -> Iterator[tuple[Integers, NDArray[np.int32]]]:
         """The numbers of points, and these points with a rank on this axis, in pieces."""
         if self.axis.key.sort == CONTAINED:
-            owner, rank = self._contained(batch)
+            owner, rank = self.contained(batch)
             index: Any = np.arange(len(points.ranks)) if points.row is None else points.row
         else:
             owner, rank = self._substrings(points)
@@ -83,7 +83,7 @@ class FoundAxis:
         assert isinstance(line, StringLine)
         return rows, line.constants.at[patterns]
 
-    def _contained(self, batch: Batch) -> tuple[Any, Any]:
+    def contained(self, batch: Batch) -> tuple[Any, Any]:
         """Rows, and the ranks of the values that their attribute has, each once."""
         path = self.axis.key.path
         if batch.table is None:

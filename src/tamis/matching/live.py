@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import product
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -24,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.matching.jit import announce_compilation, brief
-from tamis.matching.live_axes import LiveAxes, LiveAxis, LiveLine, NoRoomError
+from tamis.matching.live_axes import LiveAxes, LiveAxis, NoRoomError
+from tamis.matching.live_shapes import ShapePlans
 from tamis.matching.pointing import Pointing
-from tamis.matching.shapes import End, Shape
+from tamis.matching.shapes import Shape
 from tamis.matching.terms import TermLines
 from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
@@ -85,26 +85,6 @@ class LiveView(NamedTuple):
         return slots[~ask].tolist(), slots[ask].tolist()
 
 
-class _LiveRange(NamedTuple):
-    """A range of a shape: its ends are labels, or as far as these from those of constants."""
-
-    axis: int
-    low_line: LiveLine | None
-    low_hole: int
-    low: int
-    high_line: LiveLine | None
-    high_hole: int
-    high: int
-
-    def may_be_wide(self) -> bool:
-        """Whether it is no equality."""
-        return self.low_line is None or self[1:3] != self[4:6]
-
-
-_Plan = list[list[_LiveRange]]
-"""Of a shape the ranges on each axis, any one of them."""
-
-
 class Live:
     """Boxes that came one by one; one thread writes, any number read views."""
 
@@ -112,7 +92,7 @@ class Live:
         self.axes = LiveAxes(terms)
         self.forms: dict[int, NormalForm] = {}
         """Those subscriptions, by slot, of which boxes do not say all."""
-        self._plans: dict[int, tuple[Shape, _Plan]] = {}
+        self._plans = ShapePlans(self.axes)
         self.boxes = 0
         self._sides = 0
         self._arrays = LiveBoxes(
@@ -141,33 +121,11 @@ class Live:
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""
-        known = self._plans.get(id(shape))
-        if known is None:
-            known = self._plans[id(shape)] = shape, self._plan(shape)
-        for ranges in product(*known[1]):
-            sides: list[int] = []
-            for axis, low_line, low_hole, low, high_line, high_hole, high in ranges:
-                if low_line is not None:
-                    low += low_line.label(constants[low_hole])
-                if high_line is not None:
-                    high += high_line.label(constants[high_hole])
-                if low > high:
-                    break
-                sides += (axis, low, high)
-            else:
-                self._append(slot, sides, False)
-
-    def _plan(self, shape: Shape) -> _Plan:
-        plan = []
-        for side in shape.sides:
-            number = self.axes.number(side.axis)
-            if number is None:
-                raise NoRoomError
-            axis = self.axes.builders[number]
-            if side.tells_gaps:
-                axis.tell_gaps()
-            plan.append([_range(number, axis, low, high) for low, high in side.ranges])
-        return sorted(plan, key=lambda ranges: any(each.may_be_wide() for each in ranges))
+        plan = self._plans.of(shape)
+        if not plan.is_whole:
+            raise NoRoomError
+        for sides in plan.boxes(constants):
+            self._append(slot, sides, False)
 
     def _append(self, slot: int, sides: Sequence[int], asks: bool) -> None:
         """Take in a box, of whose sides the axes, least and greatest labels stand in a row."""
@@ -202,17 +160,6 @@ class Live:
 def _is_wide(side: tuple[int, int, int]) -> bool:
     """Whether it is no equality."""
     return side[1] != side[2]
-
-
-def _range(number: int, axis: LiveAxis, low: End, high: End) -> _LiveRange:
-    """The least and the greatest label of a range on an axis."""
-    if low.hole is None:
-        least: tuple[LiveLine | None, int, int] = None, 0, axis.begin(low.line)
-    else:
-        least = axis.lines[low.line], low.hole, int(low.after)
-    if high.hole is None:
-        return _LiveRange(number, *least, None, 0, axis.end(high.line) - 1)
-    return _LiveRange(number, *least, axis.lines[high.line], high.hole, int(high.after) - 1)
 
 
 @cache

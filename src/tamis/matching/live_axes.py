@@ -16,10 +16,11 @@ below the label of 5, ``x <= 5`` at it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.matching.axes import (
     GREATEST,
@@ -71,6 +72,40 @@ class LiveLine:
             label = self.labels[constant] = self._between(at)
             self.values.insert(at, constant)
         return label
+
+    def label_all(self, constants: Iterable[Value]) -> None:
+        """Give labels to many constants: those that come between two neighbours divide the room
+        there evenly."""
+        new = sorted({constant for constant in constants if constant not in self.labels})
+        if not new:
+            return
+        values, labels = self.values, self.labels
+        found: dict[Any, int] = {}
+        first = 0
+        while first < len(new):
+            at = bisect_left(values, new[first])
+            last = len(new) if at == len(values) else bisect_left(new, values[at], first)
+            found.update(zip(new[first:last], self._spread(at, last - first), strict=True))
+            first = last
+        labels.update(found)
+        self.values = sorted([*values, *new])
+
+    def _spread(self, at: int, count: int) -> range:
+        """As many labels as are asked for, between those of two neighbours."""
+        values, labels = self.values, self.labels
+        low = labels[values[at - 1]] + 1 if at else self.begin
+        high = labels[values[at]] if at < len(values) else self._end
+        step = (high - low) // (count + 1)
+        if not values:
+            low, step = low + (high - low) // 4, step // 2
+        elif not at:
+            step = min(step, _STEP)
+            low = high - step * (count + 1)
+        elif at == len(values):
+            step = min(step, _STEP)
+        if step < 2:
+            raise NoRoomError
+        return range(low + step, low + step * count + 1, step)
 
     def _between(self, at: int) -> int:
         """A label between those of two neighbours: in the middle, but a step from the outermost
@@ -140,6 +175,25 @@ class LiveAxis:
     def begin(self, line: int) -> int:
         """The least label of a line, or of what lies behind the lines."""
         return self.lines[line].begin if line < len(self.lines) else self.behind
+
+    def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The least and the greatest label of each line, and of what lies behind the lines."""
+        if not self.lines:
+            return np.array([0]), np.array([self.size - 1])
+        lines = range(len(self.lines) + 1)
+        return (
+            np.array([self.begin(line) for line in lines]),
+            np.array([self.end(line) - 1 for line in lines]),
+        )
+
+    @property
+    def size(self) -> int:
+        """One more than the greatest label that a value can have."""
+        if self._terms is not None:
+            return self._terms.size
+        if not self.lines:
+            return len((PRESENT, MISSING))
+        return self.behind + (self.key.sort in (MIXED, FOLDED))
 
     def interval(self, interval: Interval) -> tuple[int, int]:
         """The least and the greatest label of an interval."""

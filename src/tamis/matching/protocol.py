@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from tamis.model.event import Event
 from tamis.model.kinds import Value
 from tamis.model.limits import Limits
+from tamis.model.paths import Path
+from tamis.model.schema import EVENT_TYPE
 from tamis.model.taxonomies import Taxonomies
 from tamis.predicates.expression import Expression
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from tamis.matching.batch import Batch
     from tamis.matching.expecting import Expecting
+    from tamis.matching.plan import Stats
+    from tamis.matching.published.stats import PublishedStats
     from tamis.matching.segment import Segment
     from tamis.matching.shapes import Shape
 
@@ -32,6 +36,8 @@ class Setting(NamedTuple):
     limits: Limits
     oracle: Callable[[Event, Slot], bool]
     """Whether an event matches the subscription of a slot, decided without any index."""
+    event_type: Path = (EVENT_TYPE,)
+    """The attribute that has the types of an event."""
 
 
 class Pairs(NamedTuple):
@@ -72,7 +78,7 @@ class Matcher(Protocol):
     """
 
     compiles: bool
-    """Whether it takes shapes and has segments; the oracle just tries everything."""
+    """Whether it takes shapes; the oracle just tries everything."""
 
     def add(self, slot: Slot, expression: Expression, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription; the next event sees it, and does not see those in whose place
@@ -105,7 +111,14 @@ class Matcher(Protocol):
         """Another matcher with the same subscriptions, some of them compiled anew."""
 
     def segments(self) -> list[Segment]:
-        """What it has compiled."""
+        """What it has compiled; none, if that is no segments."""
+
+    def keys(self) -> frozenset[str] | None:
+        """The outermost keys of all attributes that subscriptions speak of; None if that is not
+        known, so that any may matter."""
+
+    def stats(self) -> Stats | PublishedStats:
+        """How much it holds."""
 
     def expected(self) -> Expecting | None:
         """What it knows about events; None if that is nothing."""

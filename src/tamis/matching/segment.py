@@ -23,7 +23,7 @@ from tamis.language.parser import parse
 from tamis.matching.axes import TERM, Axis, AxisKey
 from tamis.matching.batch import Batch
 from tamis.matching.boxrows import LAST, BoxRows
-from tamis.matching.checks import ASK, FALSE, Checks, Conjunctions, Verdicts
+from tamis.matching.checks import Candidates, Checks, Conjunctions
 from tamis.matching.found import FoundAxis
 from tamis.matching.jit import announce_compilation
 from tamis.matching.lazily import lazy
@@ -46,17 +46,6 @@ Integers = NDArray[np.int32]
 
 Expectations = Callable[[Sequence[Axis]], Statistics]
 """What is known about events, given the axes of a sieve."""
-
-
-class Candidates(NamedTuple):
-    """Points, the conjunctions whose boxes they stab, and what the tests say of these pairs."""
-
-    point: Integers
-    slot: Integers
-    ask: NDArray[np.bool_]
-    """Whether only the oracle can tell."""
-    several: bool
-    """Whether a point may come again with the same slot."""
 
 
 class Sought(NamedTuple):
@@ -123,20 +112,11 @@ class Segment:
         if self.is_plain:
             return
         for chunk in self.checked.chunks(points.ranks):
-            yield self._tested(chunk.event, chunk.slot, points, batch)
+            yield self.checks.candidates(chunk.event, chunk.slot, points, batch)
         for found, sieve in self.sought:
             for number, ranks in found.points(points, batch):
                 for chunk in sieve.chunks(ranks):
-                    yield self._tested(number[chunk.event], chunk.slot, points, batch)
-
-    def _tested(
-        self, point: Integers, conjunction: Integers, points: Points, batch: Batch
-    ) -> Candidates:
-        said: Verdicts = self.checks.verdicts(point, conjunction, points, batch)
-        kept = np.flatnonzero(said != FALSE)
-        table = self.checks.conjunctions
-        several = bool(table.several[conjunction[kept]].any())
-        return Candidates(point[kept], table.slot[conjunction[kept]], said[kept] == ASK, several)
+                    yield self.checks.candidates(number[chunk.event], chunk.slot, points, batch)
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The segment as named flat arrays."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from tamis.matching.protocol import Setting, Slot
 from tamis.matching.sample import Sample
 from tamis.matching.segment import Segment, SegmentBuilder
 from tamis.matching.shapes import Shape
+from tamis.matching.sides import MAX_AXES
 from tamis.matching.snapshot import NEVER, Aged, Snapshot
 from tamis.matching.stabbing import Stabbing, match_event
 from tamis.matching.terms import TermLines
@@ -42,6 +43,9 @@ from tamis.model.event import Event
 from tamis.model.kinds import Value
 from tamis.predicates.expression import Expression
 from tamis.predicates.normal import normalise
+
+if TYPE_CHECKING:
+    from tamis.matching.plan import Stats
 
 LIVE = 4_096
 """Boxes in the live part when it is full, and changes after which segments are looked at."""
@@ -291,6 +295,19 @@ class SieveMatcher(Locked):
     def segments(self) -> list[Segment]:
         """All segments, those of the live parts as well."""
         return [each.segment for each in self._everything().segments]
+
+    def keys(self) -> frozenset[str] | None:
+        """The outermost keys of the attributes of all axes; None if there was no room for some."""
+        segments = self.segments()
+        if any(len(segment.axes) == MAX_AXES for segment in segments):
+            return None
+        return frozenset(axis.key.path[0] for segment in segments for axis in segment.axes)
+
+    def stats(self) -> Stats:
+        """How much the segments hold."""
+        from tamis.matching.plan import stats_of
+
+        return stats_of(self.segments(), self.expected())
 
     def _everything(self) -> Snapshot:
         """The snapshot with segments in the place of live parts."""

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.matching.arrow_points import TooManyPointsError, UnsupportedTypeError, arrow_points
 from tamis.matching.axes import Axis
 from tamis.matching.batch import Batch
+from tamis.matching.checks import Candidates
 from tamis.matching.jit import kernel
 from tamis.matching.live import LiveView
 from tamis.matching.points import Points, points_of
@@ -98,13 +100,7 @@ class Stabbing:
         """The pairs of many events, in chunks."""
         if self._see is not None:
             self._see(batch)
-        taken = None if limit is None else np.zeros(len(batch), np.int32)
-        for pairs in self._pairs(batch, limit):
-            if limit is None or taken is None:
-                yield pairs
-            else:
-                kept = mark_within(pairs.row, taken, limit)
-                yield Pairs(pairs.row[kept], pairs.slot[kept])
+        yield from limited(self._pairs(batch, limit), len(batch), limit)
 
     def _pairs(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         for aged in self._snapshot.segments:
@@ -115,7 +111,8 @@ class Stabbing:
     ) -> Iterator[Pairs]:
         """The pairs of a segment; without those of plain boxes, if they are known already."""
         segment = aged.segment
-        for start, part in batch.parts(_rows_at_once(segment, batch)):
+        conjunctions = len(segment.checks.conjunctions.slot)
+        for start, part in batch.parts(rows_at_once(conjunctions, batch)):
             for first, piece, points in pointed(part, segment.axes, segment.valued):
                 if plain:
                     for pairs in self._stabbed(aged, points, limit):
@@ -142,34 +139,58 @@ class Stabbing:
 
     def _candidates(self, segment: Segment, points: Points, batch: Batch) -> Iterator[Pairs]:
         """The matches of subscriptions that are more than boxes, each once."""
-        again: list[Pairs] = []
-        for found in segment.candidates(points, batch):
-            row = found.point
-            if points.row is not None:
-                row = points.row[row].astype(np.int32)
-            pairs = self._snapshot.alive(Pairs(row[~found.ask], found.slot[~found.ask]), -1)
-            asked = Pairs(row[found.ask], found.slot[found.ask])
-            if points.row is None and not found.several:
-                yield pairs
-                yield self._verified(asked, batch)
-            else:
-                again += [pairs, self._verified(_distinct([asked]), batch)]
-        if again:
-            yield _distinct(again)
+        found = segment.candidates(points, batch)
+        for pairs in decided(found, points.row, lambda asked: self._verified(asked, batch)):
+            yield self._snapshot.alive(pairs, -1)
 
     def _verified(self, pairs: Pairs, batch: Batch) -> Pairs:
         """Those of some candidates that the oracle finds to match."""
         row, slot = self._snapshot.alive(pairs, -1)
-        oracle = self._oracle
-        kept = np.fromiter(
-            (oracle(batch.event(one), other) for one, other in zip(row.tolist(), slot.tolist())),
-            bool,
-            len(row),
-        )
-        return Pairs(row[kept], slot[kept])
+        return asked_pairs(Pairs(row, slot), batch, self._oracle)
 
 
-def _distinct(several: Sequence[Pairs]) -> Pairs:
+def asked_pairs(pairs: Pairs, batch: Batch, oracle: Callable[[Event, Slot], bool]) -> Pairs:
+    """Those of some pairs that the oracle finds to match."""
+    both = zip(pairs.row.tolist(), pairs.slot.tolist())
+    kept = np.fromiter((oracle(batch.event(row), slot) for row, slot in both), bool)
+    return Pairs(pairs.row[kept], pairs.slot[kept])
+
+
+def decided(
+    several: Iterable[Candidates],
+    rows: NDArray[np.int64] | None,
+    verified: Callable[[Pairs], Pairs],
+) -> Iterator[Pairs]:
+    """The pairs of candidates, each once; those that only the oracle can tell are verified.
+
+    rows: the rows of the points, None if point i is of row i.
+    """
+    again: list[Pairs] = []
+    for found in several:
+        row = found.point if rows is None else rows[found.point].astype(np.int32)
+        pairs = Pairs(row[~found.ask], found.slot[~found.ask])
+        asked = Pairs(row[found.ask], found.slot[found.ask])
+        if rows is None and not found.several:
+            yield pairs
+            yield verified(asked)
+        else:
+            again += [pairs, verified(distinct([asked]))]
+    if again:
+        yield distinct(again)
+
+
+def limited(found: Iterable[Pairs], rows: int, limit: int | None) -> Iterator[Pairs]:
+    """Pairs without those that are beyond a limit for each row."""
+    if limit is None:
+        yield from found
+        return
+    taken = np.zeros(rows, np.int32)
+    for pairs in found:
+        kept = mark_within(pairs.row, taken, limit)
+        yield Pairs(pairs.row[kept], pairs.slot[kept])
+
+
+def distinct(several: Sequence[Pairs]) -> Pairs:
     """Pairs by ascending row, each once."""
     row = np.concatenate([pairs.row for pairs in several]).astype(np.int64)
     slot = np.concatenate([pairs.slot for pairs in several])
@@ -177,9 +198,8 @@ def _distinct(several: Sequence[Pairs]) -> Pairs:
     return Pairs((keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32))
 
 
-def _rows_at_once(segment: Segment, batch: Batch) -> int:
+def rows_at_once(conjunctions: int, batch: Batch) -> int:
     """Rows whose candidates can be held at once, were every row to match everything."""
-    conjunctions = len(segment.checks.conjunctions.slot)
     most = max(16, CANDIDATES // conjunctions) if conjunctions else sys.maxsize
     return most if batch.table is not None else min(most, EVENTS)
 
@@ -188,20 +208,33 @@ def pointed(
     batch: Batch, axes: Sequence[Axis], valued: Sequence[Path] = ()
 ) -> Iterator[tuple[int, Batch, Points]]:
     """The points of a batch, in pieces if it has too many; each with the piece's first row."""
+    return pieces(
+        batch,
+        lambda events: points_of(events, axes, valued),
+        lambda table: arrow_points(table, axes, valued),
+    )
+
+
+def pieces(
+    batch: Batch,
+    of_events: Callable[[Sequence[Event]], Points],
+    of_table: Callable[[pa.RecordBatch], Points],
+) -> Iterator[tuple[int, Batch, Points]]:
+    """The same, by what makes points of events, or of columns."""
     if batch.table is None:
-        yield 0, batch, points_of(batch.events(), axes, valued)
+        yield 0, batch, of_events(batch.events())
         return
     try:
-        yield 0, batch, arrow_points(batch.table, axes, valued)
+        yield 0, batch, of_table(batch.table)
     except UnsupportedTypeError:
-        yield from pointed(Batch(batch.events()), axes, valued)
+        yield from pieces(Batch(batch.events()), of_events, of_table)
     except TooManyPointsError:
         if len(batch) == 1:
-            yield from pointed(Batch(batch.events()), axes, valued)
+            yield from pieces(Batch(batch.events()), of_events, of_table)
             return
         half = len(batch) // 2
         for start, piece in ((0, batch.slice(0, half)), (half, batch.slice(half, len(batch)))):
-            for first, inner, points in pointed(piece, axes, valued):
+            for first, inner, points in pieces(piece, of_events, of_table):
                 yield start + first, inner, points
 
 

@@ -109,7 +109,8 @@ class BoxTable:
         count = len(sides.start) - 1
         again = [self._free.pop() for _ in range(min(count, len(self._free)))]
         top = self.top + count - len(again)
-        numbers = np.array([*again, *range(self.top, top)], np.int32)
+        new = np.arange(self.top, top, dtype=np.int32)
+        numbers = np.concatenate((np.array(again, np.int32), new)) if again else new
         self._make_room(top, self._sides + len(sides.axis))
         arrays, first = self.arrays, self._sides
         arrays.begin[numbers] = sides.start[:-1] + first
@@ -142,6 +143,11 @@ class BoxTable:
         begin, end, type, axis, low, high = self.arrays
         boxed = grown(begin, boxes), grown(end, boxes), grown(type, boxes)
         self.arrays = BoxArrays(*boxed, grown(axis, sides), grown(low, sides), grown(high, sides))
+
+    @property
+    def side_count(self) -> int:
+        """Sides of all boxes that are there."""
+        return self._sides - self._waste
 
     @property
     def nbytes(self) -> int:

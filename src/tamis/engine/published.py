@@ -1,0 +1,93 @@
+"""The published algorithms by their names, with options; what they need is imported when used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from tamis.errors import TamisError, suggestion
+from tamis.matching.protocol import Matcher, Setting
+
+ALGORITHMS = {
+    "naive": "Naive",
+}
+"""Modules of tamis.matching.published, and the class of the index in each."""
+
+_TYPES = "types"
+"""The option of all: how event types are kept apart."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published algorithm as the matcher of an engine: ``Published("gryphon", collapse=False)``.
+
+    Options are those of the algorithm, and ``types``: by ``"structures"`` each event type has
+    structures of its own, by ``"names"`` all share one, where attributes of types have own names.
+    They are values of JSON.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+
+    def __init__(self, name: str, **options: Any) -> None:
+        if name not in ALGORITHMS:
+            hint = suggestion(str(name), ALGORITHMS) or "there are " + ", ".join(ALGORITHMS)
+            raise TamisError(f"no published algorithm is called {name!r}; {hint}")
+        try:
+            values = json.loads(json.dumps(options, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise TamisError(f"the options of {name!r} must be values of JSON: {error}") from error
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "options", values)
+
+    def __call__(self, setting: Setting) -> Matcher:
+        """A matcher that has nothing yet."""
+        from tamis.matching.published.matcher import PublishedMatcher
+        from tamis.matching.published.typing import way_of
+
+        index = getattr(
+            import_module(f"tamis.matching.published.{self.name}"), ALGORITHMS[self.name]
+        )
+        options = dict(self.options)
+        types = way_of(index, options.pop(_TYPES, None))
+        self._check(options, _options_of(index))
+        matcher: Matcher = PublishedMatcher(setting, partial(index, **options), types)
+        return matcher
+
+    def _check(self, options: Mapping[str, Any], known: list[str]) -> None:
+        for option in options:
+            if option not in known:
+                hint = suggestion(option, known) or "it has " + ", ".join(known)
+                raise TamisError(f"the matcher {self.name!r} has no option {option!r}; {hint}")
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"Published({self.name!r}{options})"
+
+    def __hash__(self) -> int:
+        return hash((self.name, json.dumps(self.options, sort_keys=True)))
+
+
+def _options_of(index: Any) -> list[str]:
+    """The options of an index: what it takes beside its table; and the one of all."""
+    from inspect import signature
+
+    return [*list(signature(index).parameters)[1:], _TYPES]
+
+
+def matcher_to_json(matcher: str | Published) -> Any:
+    """A matcher as a setting."""
+    if isinstance(matcher, str):
+        return matcher
+    return {"published": matcher.name, "options": matcher.options}
+
+
+def matcher_from_json(form: Any) -> str | Published:
+    """The matcher of ``matcher_to_json``."""
+    if isinstance(form, Mapping):
+        return Published(form["published"], **form["options"])
+    return str(form)

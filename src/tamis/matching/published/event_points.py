@@ -1,0 +1,102 @@
+"""From the points of events to those that indexes take: sparse, in labels, one for each type.
+
+ranks or labels, a row for each binding             points, only what is there
+category  price  self                               category 17, price 12          type 0
+17        12     0          of type toys            toys.category 17, ...          type toys
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.matching.jit import kernel
+from tamis.matching.points import Points as EventPoints
+from tamis.matching.published.boxes import Labels, Numbers, Offsets, Points
+from tamis.matching.published.label_axes import Ranking
+from tamis.matching.published.typing import STRUCTURES, Columns, Types, typed_points
+
+_NO_LABELS = np.empty(0, np.int64)
+
+
+class Pass(NamedTuple):
+    """Points for the index of a number."""
+
+    key: int
+    number: Numbers | None
+    """Of which point of the events each is one; None if point i is point i."""
+    points: Points
+
+
+class TypesOfRows(NamedTuple):
+    """Rows, ascending, and their types other than 0, each once."""
+
+    row: NDArray[np.int64]
+    type: Numbers
+
+
+def passes(
+    found: EventPoints, ranking: Ranking | None, types: Types, own: TypesOfRows | None
+) -> Iterator[Pass]:
+    """The points of events, for one index after the other; without a ranking they have labels."""
+    count = len(found.ranks)
+    if own is None or not len(own.row):
+        number, type = np.arange(count, dtype=np.int32), np.zeros(count, np.int32)
+        yield Pass(0, None, _points(found.ranks, ranking, number, type, types))
+        return
+    number, type = typed_points(own.row, own.type, found.row, count)
+    if types.way != STRUCTURES:
+        yield Pass(0, number, _points(found.ranks, ranking, number, type, types))
+        return
+    for each in np.unique(type).tolist():
+        mine = number[type == each]
+        same = np.full(len(mine), each, np.int32)
+        yield Pass(each, mine, _points(found.ranks, ranking, mine, same, types))
+
+
+def _points(
+    ranks: NDArray[np.integer],
+    ranking: Ranking | None,
+    number: Numbers,
+    type: Numbers,
+    types: Types,
+) -> Points:
+    columns = types.columns()
+    room = int(np.diff(columns.start)[type].sum())
+    start = np.zeros(len(number) + 1, np.int64)
+    axis, label = np.empty(room, np.int32), np.empty(room, np.int64)
+    first, table = (_NO_LABELS, _NO_LABELS) if ranking is None else (ranking.first, ranking.table)
+    points = Points(start, axis, label, type, types.axes)
+    used = fill_points(ranks, first, table, number, columns, points)
+    return points._replace(axis=axis[:used], label=label[:used])
+
+
+@kernel
+def fill_points(
+    ranks: NDArray[np.integer],
+    first: Offsets,
+    table: Labels,
+    number: Numbers,
+    columns: Columns,
+    points: Points,
+) -> int:
+    """Write the labels that points have on the axes of their types; return how many."""
+    n = 0
+    for p in range(len(number)):
+        row, type = number[p], points.type[p]
+        for c in range(columns.start[type], columns.start[type + 1]):
+            column = columns.column[c]
+            label = 0
+            if column >= 0:
+                rank = ranks[row, column]
+                label = rank
+                if rank >= 0 and len(table):
+                    label = table[first[column] + rank]
+            if label >= 0:
+                points.axis[n], points.label[n] = columns.axis[c], label
+                n += 1
+        points.start[p + 1] = n
+    return n

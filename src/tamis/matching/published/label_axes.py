@@ -1,0 +1,148 @@
+"""The axes of a published matcher, with labels for boxes and, for Arrow's columns, ranks.
+
+    constants   3              5                  labels stay what they are when constants come
+    labels      L3   L3 + 1    L5   L5 + 1
+    ranks    0  1    2         3    4             ranks do not: a finished axis serves until then
+    table    0  L3   L3 + 1    L5   L5 + 1  -1    from rank to label; what is missing, -1, stays so
+
+So columns are ranked as the sieve ranks them, by compiled code, and a gather makes labels of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.matching.axes import Axis, AxisBuilder
+from tamis.matching.live_axes import LiveAxes, LiveAxis
+from tamis.matching.live_shapes import ShapePlans
+from tamis.matching.published.boxes import UNBOUNDED, Labels, Numbers, Offsets
+from tamis.matching.terms import TermLines
+from tamis.model.kinds import Kind
+
+LabelSide = tuple[int, int, int]
+"""The number of an axis, the least and the greatest label."""
+
+
+class Finished(NamedTuple):
+    """An axis as it was when it had so many constants."""
+
+    constants: tuple[int, bool]
+    axis: Axis
+    table: Labels
+
+
+class Ranking(NamedTuple):
+    """Finished axes, and the labels of their ranks: those of axis i begin at first[i]."""
+
+    finished: Sequence[Finished]
+    first: Offsets
+    table: Labels
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The finished axes themselves."""
+        return [each.axis for each in self.finished]
+
+
+_NO_RANKING = Ranking([], np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+class LabelAxes(LiveAxes):
+    """Axes that boxes and points share; one thread writes, any number read."""
+
+    def __init__(self, terms: TermLines) -> None:
+        super().__init__(terms)
+        self.terms = terms
+        self.plans = ShapePlans(self)
+        self._ranking = _NO_RANKING
+
+    @property
+    def constants(self) -> int:
+        """How many constants there are."""
+        return sum(len(line.values) for axis in self.builders for line in axis.lines)
+
+    def ranking(self) -> Ranking:
+        """The axes as they are now, for columns."""
+        known = self._ranking
+        before = known.finished
+        now = [_constants(axis) for axis in list(self.builders)]
+        if [each.constants for each in before] == now:
+            return known
+        found = [
+            before[number]
+            if number < len(before) and before[number].constants == constants
+            else Finished(constants, *finished(self.builders[number], self.terms))
+            for number, constants in enumerate(now)
+        ]
+        ends = np.cumsum([0, *(len(each.table) for each in found)])
+        table = np.concatenate([np.empty(0, np.int64), *(each.table for each in found)])
+        self._ranking = ranking = Ranking(found, ends[:-1], table)
+        return ranking
+
+    def normalised(self, side: LabelSide) -> LabelSide:
+        """A side as indexes expect it: an upper end that excludes nothing is UNBOUNDED."""
+        number, low, high = side
+        axis = self.builders[number]
+        if low < high:
+            if axis.key.sort == Kind.BOOLEAN:
+                low, high = _of_booleans(axis, low, high)
+            elif high >= axis.size - 1:
+                high = UNBOUNDED
+        return number, low, high
+
+
+def normalise_sides(axes: Sequence[LiveAxis], axis: Numbers, low: Labels, high: Labels) -> None:
+    """Do the same with many sides."""
+    size = np.array([each.size for each in axes], np.int64)
+    wide = low < high
+    high[wide & (high >= size[axis] - 1)] = UNBOUNDED
+    for number, each in enumerate(axes):
+        if each.key.sort == Kind.BOOLEAN:
+            own = np.flatnonzero(wide & (axis == number))
+            pairs = [
+                _of_booleans(each, *ends) for ends in zip(low[own].tolist(), high[own].tolist())
+            ]
+            low[own], high[own] = np.array(pairs, np.int64).reshape(-1, 2).T
+
+
+def _of_booleans(axis: LiveAxis, low: int, high: int) -> tuple[int, int]:
+    """One of two values is an equality."""
+    false = axis.lines[0].labels.get(False, 0)
+    if low > false:
+        return low, low
+    return (high, high) if high == false else (0, UNBOUNDED)
+
+
+def _constants(axis: LiveAxis) -> tuple[int, bool]:
+    return sum(len(line.values) for line in axis.lines), axis.gaps_alike
+
+
+def finished(live: LiveAxis, terms: TermLines) -> tuple[Axis, Labels]:
+    """The finished axis, and the labels of its ranks; behind them stands -1."""
+    builder = AxisBuilder(live.key, terms)
+    if not live.lines:
+        axis, _ = builder.finish()
+        return axis, np.append(np.arange(axis.size), -1)
+    if not live.gaps_alike:
+        builder.tell_gaps()
+    labels = []
+    for line, own in zip(builder.lines, live.lines, strict=True):
+        values = list(own.values)
+        found = np.array([own.labels[value] for value in values], np.int64)
+        for after in (False, True):
+            line.add_list(values, [after] * len(values))
+        labels.append(np.concatenate((found, found + 1)))
+    axis, positions = builder.finish()
+    table = np.full(axis.size + 1, -1, np.int64)
+    first, _ = axis.line_ends()
+    least, _ = live.line_ends()
+    table[first[first < axis.size]] = least[first < axis.size]
+    for place, found in zip(positions, labels, strict=True):
+        table[place + 1] = found
+    for line, own, place in zip(builder.lines, live.lines, first, strict=False):
+        if line.kind is Kind.BOOLEAN:  # which has two ranks, whatever its constants are
+            table[place], table[place + 1] = own.rank(False), own.rank(True)
+    return axis, table

@@ -1,0 +1,89 @@
+"""A part of a matcher: one index with its table of boxes, and whose each box is.
+
+    box      0   1   2   3            boxes 0 and 3 are those of one subscription: that of slot 7,
+    owner    7   9  -1   7            or one with a conjunction 7, if its boxes do not say all
+    next     3  -1      -1            box 2 was removed
+
+Of the boxes of a subscription the first is known by its slot (state.py); the others follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tamis.matching.published.boxes import BoxTable, Numbers, Sides
+from tamis.matching.published.index import Index
+
+NOBODY = -1
+
+
+class Part:
+    """Boxes, their owners, and the index that finds them."""
+
+    def __init__(self, make: Callable[[BoxTable], Index]) -> None:
+        self.table = BoxTable()
+        self.index = make(self.table)
+        self.owner = np.full(64, NOBODY, np.int32)
+        self.next = np.full(64, NOBODY, np.int32)
+        self.repeats = 0
+        """Boxes that follow others of the same subscription, so that one point may stab both."""
+
+    def add(self, sides: Sides, owner: Numbers) -> Numbers:
+        """Take in boxes, or none of them; return their numbers."""
+        numbers = self.table.add(sides)
+        try:
+            self.index.add(numbers)
+        except BaseException:
+            self.table.remove(numbers)
+            raise
+        self.owner = _filled(self.owner, self.table.top)
+        self.next = _filled(self.next, self.table.top)
+        self.owner[numbers] = owner
+        return numbers
+
+    def link(self, numbers: Numbers, slot: Numbers) -> tuple[Numbers, Numbers]:
+        """Let boxes of one slot follow each other; return each slot, and the first of its boxes."""
+        if len(numbers) < 2 or (slot[1:] > slot[:-1]).all():
+            return slot, numbers
+        order = np.argsort(slot, kind="stable")
+        slot, numbers = slot[order], numbers[order]
+        again = slot[1:] == slot[:-1]
+        self.next[numbers[:-1][again]] = numbers[1:][again]
+        self.repeats += int(again.sum())
+        first = np.concatenate(([True], ~again))
+        return slot[first], numbers[first]
+
+    def following(self, first: Numbers) -> Numbers:
+        """Some boxes, and those that follow them."""
+        found = [first]
+        while len(found[-1]):
+            after = self.next[found[-1]]
+            found.append(after[after >= 0])
+        return np.concatenate(found)
+
+    def remove(self, numbers: Numbers) -> None:
+        """Forget boxes."""
+        self.index.remove(numbers)
+        self.table.remove(numbers)
+        self.repeats -= int((self.next[numbers] >= 0).sum())
+        self.owner[numbers] = self.next[numbers] = NOBODY
+
+    def boxes(self) -> Numbers:
+        """The numbers of all boxes."""
+        return np.flatnonzero(self.owner >= 0).astype(np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory beside that of the index."""
+        return self.owner.nbytes + self.next.nbytes
+
+
+def _filled(array: Numbers, size: int) -> Numbers:
+    """The array, or a copy with at least so many entries, those behind it nobody's."""
+    if size <= len(array):
+        return array
+    larger = np.full(max(size, 2 * len(array)), NOBODY, np.int32)
+    larger[: len(array)] = array
+    return larger
