@@ -159,7 +159,7 @@ def words_of(sieve: Sieve, found: Sequence[Axis]) -> Iterator[str]:
         said = [f"{names[n]} = ?" for n in hashed]
         said += [f"{names[n]} present" for n, _ in used if n not in hashed]
         parts = [" and ".join(said)] if said else []
-        if kind > UNSORTED:
+        if kind != UNSORTED:
             window = f" in windows of {reach + 1:,} ranks" if kind == BETWEEN else ""
             parts.append(f"{names[places[HASHED]]} sorted{window}")
         yield ", ".join(parts) or "every event"
@@ -209,8 +209,7 @@ def _boxes(slices: Slices, count: int) -> Integers:
 
 def _windows(sieve: Sieve, signature: Integers, ranks: Integers) -> tuple[Integers, Integers]:
     """For each box, the first and last rank of its sorted attribute that let an event meet it."""
-    kind = sieve.kind[signature]
-    constant = np.where(kind > UNSORTED, sieve.constant.astype(np.int64), 0)
+    kind, constant = sieve.kind[signature], sieve.constant.astype(np.int64)
     low, high = (
         np.where(kind == AT_MOST, 0, constant),
         np.where(kind == AT_MOST, constant, ranks - 1),

@@ -13,8 +13,8 @@ A box has exactly one place. Its hashed equalities are implied by the key, its s
 range by the run that `narrow` cuts out of the slice, so neither is tested; a two-sided range
 narrows (low ends within `reach` below the rank) and is tested. What is left stands in its row,
 most selective first, padded with a test of the attribute that every event has: number k, rank 0.
-Where nothing is sorted and most events lack the attribute of a box's first test, that attribute
-stands in the place of the constant (GATED): a glance at it spares a row that is ten times as long.
+Where most events lack the attributes of first tests, these stand in a column of their own: a glance
+there spares a row that is ten or twenty times as long.
 
 Keys are numbered without gaps between signatures (base + mixed radix of the ranks), so equal
 numbers are equal keys: nothing is left to a hash function's luck.
@@ -52,10 +52,8 @@ from tamis.matching.sieve.radix import sort_rows
 from tamis.matching.sieve.signatures import HASHED, NONE, decode_signature
 from tamis.matching.sieve.table import Table, hash_keys
 
-# `kind` of a signature without a sorted attribute
-UNSORTED = NONE
-GATED = -2  # the constant of a box is the attribute of its first test
-SELDOM = 0.5  # how often, on average, events have those attributes
+UNSORTED = NONE  # `kind` of a signature without a sorted attribute
+SELDOM = 0.5  # how often, on average, events have the attributes of first tests of a signature
 COMPARED = 64  # boxes of a slot up to which each two are compared
 
 
@@ -68,7 +66,7 @@ class Sieve(NamedTuple):
     attribute: NDArray[np.uint32]  # [s, 4]: three hashed, one sorted; k where unused
     stride: NDArray[np.int64]  # [s, 3]: key = base + sum of stride * rank; 0: only required
     base: NDArray[np.int64]
-    kind: NDArray[np.int8]  # of the sorted constraint, or UNSORTED, or GATED
+    kind: NDArray[np.int8]  # of the sorted constraint, or UNSORTED
     reach: NDArray[np.int32]  # longest high - low of the sorted constraint
     width: NDArray[np.int32]  # tests in a row
     row: NDArray[np.int64]  # the tests of box i begin at row[s] + 3 * width[s] * i
@@ -78,6 +76,8 @@ class Sieve(NamedTuple):
     constant: Packed
     slot: Slots  # ~slot if a point may be in several boxes of the same slot
     tests: Packed
+    is_seldom: NDArray[np.bool_]  # of a signature: whether its boxes have a first attribute
+    first: NDArray[np.uint16]  # attribute of the first test; empty if no signature is seldom
     repeated: bool  # whether there is such a slot
 
 
@@ -91,7 +91,6 @@ def build_sieve(boxes: Boxes, statistics: Statistics | None = None) -> Sieve:
 
     key, constant = np.empty(n, np.int64), np.empty(n, np.int32)
     compose_keys(boxes, choice, sieve, key, constant)
-    gate_signatures(boxes, constraints, choice, sieve, constant)
     order = sort_rows(sort_rows(np.arange(n, dtype=np.int32), constant), key)
     count = np.bincount(choice, minlength=len(sieve.base))
     length = 3 * sieve.width.astype(np.int64)
@@ -106,6 +105,7 @@ def build_sieve(boxes: Boxes, statistics: Statistics | None = None) -> Sieve:
         tests=np.empty(int((count * length).sum()), packed),
     )
     write_rows(boxes, constraints, choice, order, sieve)
+    sieve = with_first_attributes(sieve, choice[order], constraints.presence)
     return sieve._replace(repeated=bool((sieve.slot < 0).any()))
 
 
@@ -144,7 +144,8 @@ def lay_signatures(
         gates.astype(np.uint32), np.append(start, len(used)).astype(np.int32),
         attribute.astype(np.uint32), stride,
         np.cumsum(keys) - keys, kind, zeros.copy(), zeros.copy(), np.zeros(len(used), np.int64),
-        np.empty(0, np.int64), nothing, np.empty(0, np.int32), nothing, False,
+        np.empty(0, np.int64), nothing, np.empty(0, np.int32), nothing, np.zeros(len(used), bool),
+        np.empty(0, np.uint16), False,
     )  # fmt: skip
     return sieve, renumbered[choice]
 
@@ -233,44 +234,20 @@ def compose_keys(
         sieve.width[s] = max(sieve.width[s], tests)
 
 
-def gate_signatures(
-    boxes: Boxes,
-    constraints: Constraints,
-    choice: NDArray[np.int32],
-    sieve: Sieve,
-    constant: NDArray[np.int32],
-) -> None:
-    """Write the attributes of first tests as constants where most events lack them."""
-    attribute = np.full(len(choice), len(boxes.size), np.int32)
-    find_first_tests(boxes, constraints, choice, sieve, attribute)
-    there = np.append(constraints.presence, 1.0)[attribute]
-    count = np.maximum(np.bincount(choice, minlength=len(sieve.kind)), 1)
-    seldom = np.bincount(choice, there, len(sieve.kind)) / count < SELDOM
-    sieve.kind[(sieve.kind == UNSORTED) & seldom] = GATED
-    gated = sieve.kind[choice] == GATED
-    constant[gated] = attribute[gated]
-
-
-@kernel
-def find_first_tests(
-    boxes: Boxes,
-    constraints: Constraints,
-    choice: NDArray[np.int32],
-    sieve: Sieve,
-    attribute: NDArray[np.int32],
-) -> None:
-    """Write the attribute of the most selective constraint of each box that is left to test."""
-    for b in range(len(choice)):
-        s = choice[b]
-        if sieve.kind[s] != UNSORTED:
-            continue
-        least = np.float32(np.inf)
-        for c in range(boxes.start[b], boxes.start[b + 1]):
-            a = boxes.attribute[c]
-            if constraints.chance[c] < least and not is_implied(
-                a, sieve.attribute[s], sieve.stride[s], UNSORTED
-            ):
-                least, attribute[b] = constraints.chance[c], a
+def with_first_attributes(
+    sieve: Sieve, signature: NDArray[np.int32], presence: NDArray[np.float32]
+) -> Sieve:
+    """Return the sieve with the column of first attributes, if that is of use; the signature of
+    each box is given."""
+    length = 3 * sieve.width.astype(np.int64)
+    tested = length[signature] > 0
+    row = sieve.row[signature] + length[signature] * np.arange(len(signature))
+    first = np.full(len(signature), len(presence), np.uint16)
+    first[tested] = sieve.tests[row[tested]]
+    there = np.append(presence, 1.0)[first]
+    count = np.maximum(np.bincount(signature, minlength=len(length)), 1)
+    seldom = np.bincount(signature, there, len(length)) / count < SELDOM
+    return sieve._replace(is_seldom=seldom, first=first if seldom.any() else first[:0])
 
 
 @kernel

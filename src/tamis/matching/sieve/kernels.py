@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tamis.matching.jit import kernel, prefetch
 from tamis.matching.sieve.boxes import AT_LEAST, AT_MOST, Packed, Ranks, Slots
-from tamis.matching.sieve.build import GATED, UNSORTED, Sieve
+from tamis.matching.sieve.build import UNSORTED, Sieve
 from tamis.matching.sieve.runs import (
     MANY,
     copy_slots,
@@ -194,7 +194,7 @@ def narrow(sieve: Sieve, probes: Probes, count: int) -> int:
         s, owner = probes.signature[i], probes.owner[i]
         start, stop = probes.start[i], probes.stop[i]
         kind = sieve.kind[s]
-        if kind > UNSORTED:
+        if kind != UNSORTED:
             rank = probes.point[owner, sieve.attribute[s, 3]]
             if kind == AT_LEAST:
                 stop = search(sieve.constant, start, stop, rank + 1)
@@ -250,8 +250,8 @@ def emit(
             elif piece < MANY:
                 count = test_boxes(sieve.tests, slot, row, width, probes.point[owner], out)
             else:
-                gate = sieve.constant[i : i + (piece if sieve.kind[s] == GATED else 0)]
-                count = sift_boxes(sieve.tests, slot, row, width, probes.point[owner], gate, out)
+                seen = sieve.first[i : i + (piece if sieve.is_seldom[s] else 0)]
+                count = sift_boxes(sieve.tests, slot, row, width, probes.point[owner], seen, out)
             if sieve.repeated:
                 count = drop_repeated(
                     out[:count], probes.stamp, probes.clock[0] + cursor[EVENT] + owner

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tamis.matching.jit import addresses, array_at, brief, kernel
 from tamis.matching.sieve.boxes import AT_LEAST, AT_MOST, Packed, Ranks, Slots
-from tamis.matching.sieve.build import GATED, UNSORTED, Sieve
+from tamis.matching.sieve.build import UNSORTED, Sieve
 from tamis.matching.sieve.kernels import search
 from tamis.matching.sieve.runs import MANY, copy_slots, sift_boxes, test_boxes
 from tamis.matching.sieve.table import find_entry
@@ -86,7 +86,7 @@ def _emit(
         stop = search(constant, start, stop, rank + 1)
     elif kind == AT_MOST:
         start = search(constant, start, stop, rank)
-    elif kind > UNSORTED:
+    elif kind != UNSORTED:
         start = search(constant, start, stop, rank - reach)
         stop = search(constant, start, stop, rank + 1)
     count = stop - start
@@ -100,6 +100,7 @@ def _emit(
     elif count < MANY:
         count = test_boxes(tests, slot, row, width, point, room)
     else:
-        gate = constant[start : stop if kind == GATED else start]
-        count = int(sift_boxes(tests, slot, row, width, point, gate, room))
+        is_seldom = array_at(places[14], np.bool_)[s]
+        first = array_at(places[15], np.uint16)[start : stop if is_seldom else start]
+        count = int(sift_boxes(tests, slot, row, width, point, first, room))
     return n + count
