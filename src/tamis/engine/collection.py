@@ -233,7 +233,8 @@ class Collection(Locked):
         """The subscription of a row, which this engine can match."""
         new = self._reader.read(row.id, row.source, row.metadata, row.enabled)
         check_supported(new.expression, self.taxonomies)
-        warn_of(new, self.limits, costs=self._matcher.compiles)
+        sieved = self._matcher.compiles and not isinstance(self._make, Published)
+        warn_of(new, self.limits, costs=sieved)
         return new
 
     def _take(self, new: Subscription | Shaped, old: Slot | None) -> None:

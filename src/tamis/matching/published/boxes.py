@@ -113,10 +113,14 @@ class BoxTable:
         numbers = np.concatenate((np.array(again, np.int32), new)) if again else new
         self._make_room(top, self._sides + len(sides.axis))
         arrays, first = self.arrays, self._sides
-        arrays.begin[numbers] = sides.start[:-1] + first
-        arrays.end[numbers] = sides.start[1:] + first
-        arrays.type[numbers] = sides.type
         last = first + len(sides.axis)
+        if count == 1:
+            (number,) = numbers.tolist()
+            arrays.begin[number], arrays.end[number] = first, last
+        else:
+            arrays.begin[numbers] = sides.start[:-1] + first
+            arrays.end[numbers] = sides.start[1:] + first
+        arrays.type[numbers] = sides.type
         arrays.axis[first:last] = sides.axis
         arrays.low[first:last], arrays.high[first:last] = sides.low, sides.high
         self.count, self.top, self._sides = self.count + count, top, last
@@ -141,6 +145,8 @@ class BoxTable:
 
     def _make_room(self, boxes: int, sides: int) -> None:
         begin, end, type, axis, low, high = self.arrays
+        if boxes <= len(begin) and sides <= len(axis):
+            return
         boxed = grown(begin, boxes), grown(end, boxes), grown(type, boxes)
         self.arrays = BoxArrays(*boxed, grown(axis, sides), grown(low, sides), grown(high, sides))
 

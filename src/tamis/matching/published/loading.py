@@ -21,7 +21,7 @@ from tamis.matching.live_axes import LiveAxis
 from tamis.matching.protocol import Slot
 from tamis.matching.published.boxes import Numbers, Sides
 from tamis.matching.published.label_axes import normalise_sides
-from tamis.matching.published.state import New, State, ordered
+from tamis.matching.published.state import Many, New, State, ordered
 from tamis.matching.published.typing import names_of, type_hole, typed
 from tamis.matching.shapes import Shape
 from tamis.matching.sides import MAX_AXES, Axes, Box
@@ -140,7 +140,7 @@ class PublishedLoad:
         """Let events see them, in the place of others."""
         self._matcher.install(self, list(gone))
 
-    def new(self, state: State, gone: Numbers) -> tuple[New, New]:
+    def new(self, state: State, gone: Numbers) -> Many:
         """The boxes in labels, without those of some slots; constants and types are given to the
         state, and conjunctions too."""
         axes = [_live_axis(builder, state) for builder in self._axes.builders]
@@ -154,7 +154,7 @@ class PublishedLoad:
         given = np.zeros(len(self._owners), np.int32)
         for number in np.unique(checked.owner).tolist():
             given[number] = state.residue.add(*self._owners[number])
-        return plain, checked._replace(owner=given[checked.owner])
+        return Many(plain, checked._replace(owner=given[checked.owner]))
 
 
 def _live_axis(builder: AxisBuilder, state: State) -> LiveAxis:

@@ -26,7 +26,15 @@ from tamis.matching.published.index import Index
 from tamis.matching.published.label_axes import LabelAxes
 from tamis.matching.published.loading import PublishedLoad
 from tamis.matching.published.rebuilding import rebuilt
-from tamis.matching.published.state import New, NewBox, State, new_boxes
+from tamis.matching.published.state import (
+    CHECKED,
+    NOTHING,
+    PLAIN,
+    Few,
+    Many,
+    NewBox,
+    State,
+)
 from tamis.matching.published.stats import PublishedStats, stats_of
 from tamis.matching.published.typing import Types, type_hole, typed
 from tamis.matching.published.view import PublishedView
@@ -40,8 +48,6 @@ from tamis.predicates.normal import NormalForm, normalise
 
 CHANGES = 4_096
 """Changes after which it is looked whether most of what is kept is of no use any more."""
-
-_NOTHING = new_boxes(0, [])
 
 
 class PublishedMatcher(Locked):
@@ -91,19 +97,19 @@ class PublishedMatcher(Locked):
 
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions."""
-        self._change(lambda state: (_NOTHING, _NOTHING), slots)
+        self._change(lambda state: NOTHING, slots)
 
-    def _change(self, make: Callable[[State], tuple[New, New]], gone: Iterable[Slot]) -> None:
-        """Take in the plain boxes and the others that are made for a state; all or nothing."""
+    def _change(self, make: Callable[[State], Few | Many], gone: Iterable[Slot]) -> None:
+        """Take in the boxes that are made for a state, in the place of others; all or nothing."""
         with self._lock:
             if self._views:
                 self._replace(self._state.copy())
             try:
-                plain, checked = make(self._state)
+                new = make(self._state)
             except NoRoomError:
                 self._replace(rebuilt(self._state, self._state.axes.terms))
-                plain, checked = make(self._state)
-            self._state.add(plain, checked)
+                new = make(self._state)
+            self._state.add(new)
             self._state.remove(gone)
             self._changes += 1
             if self._changes >= CHANGES:
@@ -136,18 +142,18 @@ class PublishedMatcher(Locked):
         about = np.array([axis.key.sort == TERM for axis in state.axes.builders] + [False])
         base = state.types.base()
         found = [np.empty(0, np.int32)]
-        for code, part in state.parts.items():
+        for number, part in state.parts.items():
             boxes = part.boxes()
             sides = part.table.sides(boxes)
             asks = about[base[sides.axis]]
             own = np.repeat(boxes, np.diff(sides.start))[asks]
-            found.append(state.owners(code, own))
+            found.append(state.owners(number, own))
         slots: list[Slot] = np.unique(np.concatenate(found)).tolist()
         return slots
 
     def recompiled(self, some: Mapping[Slot, Expression], setting: Setting) -> PublishedMatcher:
         """Another matcher with the same subscriptions, some of them compiled anew."""
-        slots = np.arange(len(self._state.place), dtype=np.int32)
+        slots = np.arange(len(self._state.places), dtype=np.int32)
         slots[list(some)] = -1
         state = rebuilt(self._state, TermLines(setting.taxonomies), slots)
         other = PublishedMatcher(setting, self._make, self._types, state)
@@ -193,46 +199,41 @@ class PublishedMatcher(Locked):
             return stats_of(self._state)
 
 
-def _of_form(state: State, slot: Slot, form: NormalForm) -> tuple[New, New]:
-    """The boxes of a normal form, plain ones or others."""
+def _of_form(state: State, slot: Slot, form: NormalForm) -> Few:
+    """The boxes of a normal form."""
     axes, several = state.axes, len(form.conjunctions) > 1
     both = [typed(conjunction, state.types.path) for conjunction in form.conjunctions]
     compiled = [(type, axes.compile(rest)) for type, rest in both]
     is_plain = all(each.exact for _, each in compiled)
-    boxes: list[NewBox] = []
+    found: list[NewBox] = []
     for type, each in compiled:
-        number = state.types.number(type)
-        sides = [
+        boxes = [
             [axes.normalised((axis, *axes.builders[axis].interval(side))) for axis, side in box]
             for box in each.boxes
         ]
-        owner = slot
-        if not is_plain:
-            owner = state.residue.add(slot, each.tests, each.oracle, several)
-        boxes += (NewBox(number, box, owner) for box in sides)
-    return _new(slot, boxes, is_plain)
+        if boxes:
+            owner = slot
+            if not is_plain:
+                owner = state.residue.add(slot, each.tests, each.oracle, several)
+            number = state.types.number(type)
+            found += (NewBox(number, box, owner) for box in boxes)
+    return Few(slot, found, PLAIN if is_plain else CHECKED)
 
 
-def _of_shape(
-    state: State, slot: Slot, shape: Shape, constants: Sequence[Value]
-) -> tuple[New, New]:
+def _of_shape(state: State, slot: Slot, shape: Shape, constants: Sequence[Value]) -> Few:
     """The boxes of a shape."""
     axes = state.axes
     plan = axes.plans.of(shape)
-    sides = [
+    boxes = [
         list(map(axes.normalised, zip(box[::3], box[1::3], box[2::3])))
         for box in plan.boxes(constants)
     ]
     hole = type_hole(shape, state.types.path)
     number = state.types.number(None if hole is None else str(constants[hole]))
-    owner = slot if plan.is_whole else state.residue.add(slot, (), True, True)
-    return _new(slot, [NewBox(number, box, owner) for box in sides], plan.is_whole)
-
-
-def _new(slot: Slot, boxes: Sequence[NewBox], is_plain: bool) -> tuple[New, New]:
-    whole = [box for box in boxes if all(low <= high for _, low, high in box.sides)]
-    new = new_boxes(slot, whole)
-    return (new, _NOTHING) if is_plain else (_NOTHING, new)
+    if plan.is_whole:
+        return Few(slot, [NewBox(number, box, slot) for box in boxes], PLAIN)
+    owner = state.residue.add(slot, (), True, True)
+    return Few(slot, [NewBox(number, box, owner) for box in boxes], CHECKED)
 
 
 _PUBLISHED: weakref.WeakSet[PublishedMatcher] = weakref.WeakSet()

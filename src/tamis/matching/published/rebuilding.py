@@ -14,7 +14,7 @@ import numpy as np
 from tamis.matching.live_axes import LiveAxis
 from tamis.matching.published.boxes import UNBOUNDED, Labels, Numbers, Sides
 from tamis.matching.published.label_axes import LabelAxes
-from tamis.matching.published.state import New, State, ordered
+from tamis.matching.published.state import CHECKED, PLAIN, Many, New, State, ordered
 from tamis.matching.published.typing import SELF, Types
 from tamis.matching.terms import TermLines
 from tamis.model.kinds import Kind
@@ -23,10 +23,10 @@ from tamis.model.kinds import Kind
 def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> State:
     """The same subscriptions, under other slots if these are given; -1 is left out."""
     if slots is None:
-        slots = np.arange(len(state.place), dtype=np.int32)
+        slots = np.arange(len(state.places), dtype=np.int32)
     types = Types(state.types.way, state.types.path)
     other = State(state.make, LabelAxes(terms), types)
-    plain, checked = (_joined(list(_kept(state, other, slots, odd))) for odd in (0, 1))
+    plain, checked = (_joined(list(_kept(state, other, slots, kind))) for kind in (PLAIN, CHECKED))
     low, high = (
         np.concatenate([getattr(new.sides, end) for new in (plain, checked)])
         for end in ("low", "high")
@@ -38,39 +38,37 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
             axis[own] = other.axes.number(live.key)
             low[own], high[own] = _relabelled(live, _axis(live, other), low[own], high[own])
     count = len(plain.sides.axis)
-    other.add(
-        _with_sides(plain, axis[:count], low[:count], high[:count]),
-        _with_sides(checked, axis[count:], low[count:], high[count:]),
-    )
+    plain = _with_sides(plain, axis[:count], low[:count], high[:count])
+    other.add(Many(plain, _with_sides(checked, axis[count:], low[count:], high[count:])))
     other.events, other.was_crowded = state.events, state.is_crowded
     for tally in (state.tally, *(part.index.tally for part in state.parts.values())):
         other.tally += tally
     return other
 
 
-def _kept(state: State, other: State, slots: Numbers, odd: int) -> Iterator[New]:
+def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[New]:
     """The boxes of parts, with the old axes and labels, but new slots, owners and types."""
     base = state.types.base()
     names = state.types.names()
-    for code, part in state.parts.items():
-        if code & 1 != odd:
+    for number, part in state.parts.items():
+        if number & 1 != kind:
             continue
         boxes = part.boxes()
-        slot = slots[state.owners(code, boxes)]
+        slot = slots[state.owners(number, boxes)]
         boxes, slot = boxes[slot >= 0], slot[slot >= 0]
         start, axis, low, high, type = part.table.sides(boxes)
         axis = base[axis]
-        number = np.array([_number(other, names[each], each in type) for each in range(len(names))])
+        used = set(np.unique(type).tolist())
+        types = np.array(
+            [other.types.number(name) if each in used else 0 for each, name in enumerate(names)],
+            np.int32,
+        )
         own = np.flatnonzero(axis != SELF)
         box = np.repeat(np.arange(len(boxes)), np.diff(start))[own]
         start = np.concatenate(([0], np.cumsum(np.bincount(box, minlength=len(boxes)))))
-        sides = Sides(start, axis[own], low[own], high[own], number[type].astype(np.int32))
-        owner = _conjunctions(state, other, part.owner[boxes], slot) if odd else slot
+        sides = Sides(start, axis[own], low[own], high[own], types[type])
+        owner = _conjunctions(state, other, part.owner[boxes], slot) if kind == CHECKED else slot
         yield New(sides, owner, slot)
-
-
-def _number(other: State, name: str | None, is_used: bool) -> int:
-    return other.types.number(name) if is_used else 0
 
 
 def _conjunctions(state: State, other: State, owner: Numbers, slot: Numbers) -> Numbers:

@@ -1,13 +1,4 @@
-"""What a published matcher holds at one time: axes, parts, and where the boxes of each slot are.
-
-    slot      0    1    2    3             parts   0   plain boxes: a stabbed box is a match
-    place     0    1   -1   -2                     1   boxes whose conjunctions are tested besides
-    first     0    0                               2   plain boxes of event type 1, if each type
-                        scattered: 3               ...         has structures of its own
-
-All boxes of a subscription are plain, or none is. They are in one part, linked (part.py), unless
-they have several types (those of slot 3, which are listed apart). Slot 2 has none.
-"""
+"""What a published matcher holds at one time: axes, types, parts, and where boxes are."""
 
 from __future__ import annotations
 
@@ -22,16 +13,17 @@ from tamis.matching.published.boxes import UNBOUNDED, BoxTable, Numbers, Sides
 from tamis.matching.published.index import TALLY, Index, Tally
 from tamis.matching.published.label_axes import LabelAxes, LabelSide
 from tamis.matching.published.part import Part
+from tamis.matching.published.places import Places
 from tamis.matching.published.residue import Residue
 from tamis.matching.published.typing import NAMES, SELF, STRUCTURES, Types
 from tamis.matching.sides import MAX_AXES
 
-NOWHERE, SCATTERED = -1, -2
-"""Places of slots without boxes, and of those with boxes in several parts."""
+PLAIN, CHECKED = 0, 1
+"""Parts are numbered: twice the number of an index of a type, and this."""
 
 
 class New(NamedTuple):
-    """Boxes on their way into parts; their axes are those of events."""
+    """Boxes on their way into parts; their axes are those of events, and ascend."""
 
     sides: Sides
     owner: Numbers
@@ -42,13 +34,8 @@ class New(NamedTuple):
         start, axis, low, high, type = self.sides
         count = np.diff(start)
         own = np.repeat(which, count)
-        kept = Sides(
-            np.concatenate(([0], np.cumsum(count[which]))),
-            axis[own],
-            low[own],
-            high[own],
-            type[which],
-        )
+        start = np.concatenate(([0], np.cumsum(count[which])))
+        kept = Sides(start, axis[own], low[own], high[own], type[which])
         return New(kept, self.owner[which], self.slot[which])
 
 
@@ -63,33 +50,45 @@ def ordered(sides: Sides) -> Sides:
 
 
 class NewBox(NamedTuple):
-    """One of them: its type, its sides, and whose it is."""
+    """One box: its type, its sides, and whose it is."""
 
     type: int
     sides: Sequence[LabelSide]
     owner: int
 
 
-def new_boxes(slot: int, boxes: Sequence[NewBox]) -> New:
-    """The boxes of one subscription."""
-    start, sides = [0], []
-    for box in boxes:
-        sides += sorted(box.sides)
-        start.append(len(sides))
-    axis, low, high = zip(*sides) if sides else ((), (), ())
-    types = np.array([box.type for box in boxes], np.int32)
-    owners = np.array([box.owner for box in boxes], np.int32)
-    return New(
-        Sides(
-            np.array(start, np.int64),
-            np.array(axis, np.int32),
-            np.array(low, np.int64),
-            np.array(high, np.int64),
-            types,
-        ),
-        owners,
-        np.full(len(boxes), slot, np.int32),
-    )
+class Few(NamedTuple):
+    """The boxes of one subscription, all of them plain or none."""
+
+    slot: int
+    boxes: Sequence[NewBox]
+    kind: int
+
+    def types(self) -> Numbers:
+        """The types of the boxes."""
+        return np.array([box.type for box in self.boxes], np.int32)
+
+    def conjunctions(self) -> int:
+        """How many are new."""
+        return len({box.owner for box in self.boxes}) if self.kind == CHECKED else 0
+
+
+class Many(NamedTuple):
+    """The boxes of many subscriptions."""
+
+    plain: New
+    checked: New
+
+    def types(self) -> Numbers:
+        """The types of the boxes."""
+        return np.concatenate([new.sides.type for new in self])
+
+    def conjunctions(self) -> int:
+        """How many are new."""
+        return len(np.unique(self.checked.owner))
+
+
+NOTHING = Few(0, (), PLAIN)
 
 
 class State:
@@ -100,11 +99,8 @@ class State:
         self.axes = axes
         self.types = types
         self.parts: dict[int, Part] = {}
+        self.places = Places()
         self.residue = Residue()
-        self.place = np.full(1_024, NOWHERE, np.int32)
-        self.first = np.zeros(1_024, np.int32)
-        self.scattered: dict[int, list[tuple[int, int]]] = {}
-        """Parts and first boxes of slots with several."""
         self.tally: Tally = np.zeros(TALLY, np.int64)
         """What was done by indexes that are no more."""
         self.events = np.zeros(1, np.int64)
@@ -121,42 +117,73 @@ class State:
 
     # Additions.
 
-    def add(self, plain: New, checked: New) -> None:
+    def add(self, new: Few | Many) -> None:
         """Take in the boxes of subscriptions, or none of them."""
         done: list[tuple[int, Numbers, Numbers]] = []
+        divided = self._divided_few(new) if isinstance(new, Few) else self._divided(new)
         try:
-            for new, is_checked in ((plain, 0), (checked, 1)):
-                for key, own in self._divided(new):
-                    code = 2 * key + is_checked
-                    part = self.parts.get(code) or Part(self.make)
-                    numbers = part.add(self._with_axes_of_types(own.sides), own.owner)
-                    self.parts[code] = part
-                    done.append((code, numbers, own.slot))
+            for number, (sides, owner, slot) in divided:
+                part = self.parts.get(number) or Part(self.make)
+                boxes = part.add(sides, owner)
+                self.parts[number] = part
+                done.append((number, boxes, slot))
         except BaseException:
-            for code, numbers, _ in done:
-                self.parts[code].remove(numbers)
-                self._forget_empty(code)
-            for new in (plain, checked):
-                self.types.count(new.sides.type, 0)
-            self.residue.removed += len(np.unique(checked.owner))
+            for number, boxes, _ in done:
+                self.parts[number].remove(boxes)
+                self._forget_empty(number)
+            self.types.count(new.types(), 0)
+            self.residue.removed += new.conjunctions()
             raise
-        for new in (plain, checked):
-            self.types.count(new.sides.type, 1)
-        for code, numbers, slot in done:
-            self._link(code, numbers, slot)
+        if self.types.numbers:
+            self.types.count(new.types(), 1)
+        for number, boxes, slot in done:
+            if len(boxes) == 1:
+                self.places.put(int(slot[0]), number, int(boxes[0]))
+            else:
+                slots, first = self.parts[number].link(boxes, slot)
+                self.places.put_many(slots, number, first)
 
-    def _divided(self, new: New) -> Iterator[tuple[int, New]]:
-        """Boxes by the part that they go to."""
-        types = new.sides.type
-        if self.types.way != STRUCTURES or not types.any():
-            if len(types):
-                yield 0, new
-            return
-        for type in np.unique(types).tolist():
-            yield type, new.some(types == type)
+    def _divided_few(self, new: Few) -> Iterator[tuple[int, New]]:
+        """Boxes by the part that they go to, with the axes that its index knows."""
+        by_part: dict[int, list[NewBox]] = {}
+        for box in new.boxes:
+            by_part.setdefault(2 * self.types.key(box.type) + new.kind, []).append(box)
+        for number, boxes in by_part.items():
+            start, sides = [0], []
+            for box in boxes:
+                sides += self._sides_of_type(box)
+                start.append(len(sides))
+            axis, low, high = zip(*sides) if sides else ((), (), ())
+            owner = np.array([box.owner for box in boxes], np.int32)
+            found = Sides(
+                np.array(start, np.int64),
+                np.array(axis, np.int32),
+                np.array(low, np.int64),
+                np.array(high, np.int64),
+                np.array([box.type for box in boxes], np.int32),
+            )
+            yield number, New(found, owner, np.full(len(boxes), new.slot, np.int32))
 
-    def _with_axes_of_types(self, sides: Sides) -> Sides:
-        """Boxes with the axes that an index knows."""
+    def _sides_of_type(self, box: NewBox) -> list[LabelSide]:
+        types, type = self.types, box.type
+        found = [(types.axis(type, axis), low, high) for axis, low, high in box.sides]
+        if not found and types.way == NAMES:
+            found.append((types.axis(type, SELF), 0, UNBOUNDED))
+        found.sort()
+        return found
+
+    def _divided(self, new: Many) -> Iterator[tuple[int, New]]:
+        """The same with many boxes."""
+        for kind, each in enumerate(new):
+            types = each.sides.type
+            if not len(types):
+                continue
+            several = np.unique(types).tolist() if self.types.way == STRUCTURES else [0]
+            for type in several:
+                own = each.some(types == type) if len(several) > 1 else each
+                yield 2 * self.types.key(type) + kind, own._replace(sides=self._typed(own.sides))
+
+    def _typed(self, sides: Sides) -> Sides:
         start, axis, low, high, type = sides
         count = np.diff(start)
         if self.types.way == NAMES and not count.all():
@@ -168,69 +195,34 @@ class State:
         axis = self.types.axes_of(np.repeat(type, count), axis)
         return ordered(Sides(start, axis, low, high, type))
 
-    def _link(self, code: int, numbers: Numbers, slot: Numbers) -> None:
-        """Note where the boxes of slots are."""
-        slots, first = self.parts[code].link(numbers, slot)
-        self._make_room(int(slots[-1]) + 1)
-        fresh = self.place[slots] == NOWHERE
-        self.place[slots[fresh]], self.first[slots[fresh]] = code, first[fresh]
-        for slot_again, box in zip(slots[~fresh].tolist(), first[~fresh].tolist()):
-            place = int(self.place[slot_again])
-            if place != SCATTERED:
-                self.scattered[slot_again] = [(place, int(self.first[slot_again]))]
-                self.place[slot_again] = SCATTERED
-            self.scattered[slot_again].append((code, box))
-
-    def _make_room(self, slots: int) -> None:
-        count = len(self.place)
-        if slots > count:
-            more = max(slots - count, count)
-            self.place = np.concatenate((self.place, np.full(more, NOWHERE, np.int32)))
-            self.first = np.concatenate((self.first, np.zeros(more, np.int32)))
-
     # Removals.
 
     def remove(self, slots: Iterable[int]) -> None:
         """Forget subscriptions; those that are not there do no harm."""
-        gone = np.fromiter((slot for slot in slots if slot < len(self.place)), np.int32)
-        place = self.place[gone]
-        for code in np.unique(place[place >= 0]).tolist():
-            self._remove_boxes(code, self.first[gone[place == code]])
-        for slot in gone[place == SCATTERED].tolist():
-            for code, first in self.scattered.pop(slot):
-                self._remove_boxes(code, np.array([first], np.int32))
-        self.place[gone] = NOWHERE
+        for number, first in self.places.take(list(slots)).items():
+            part = self.parts[number]
+            boxes = part.following(first)
+            self.types.count(part.table.arrays.type[boxes], -1)
+            if number & 1 == CHECKED:
+                self.residue.removed += len(np.unique(part.owner[boxes]))
+            part.remove(boxes)
+            self._forget_empty(number)
 
-    def _remove_boxes(self, code: int, first: Numbers) -> None:
-        part = self.parts[code]
-        numbers = part.following(first)
-        self.types.count(part.table.arrays.type[numbers], -1)
-        if code & 1:
-            self.residue.removed += len(np.unique(part.owner[numbers]))
-        part.remove(numbers)
-        self._forget_empty(code)
-
-    def _forget_empty(self, code: int) -> None:
-        if code > 1 and not self.parts[code].table.count:
-            self.tally += self.parts.pop(code).index.tally
+    def _forget_empty(self, number: int) -> None:
+        if number > CHECKED and not self.parts[number].table.count:
+            self.tally += self.parts.pop(number).index.tally
 
     # What there is.
 
-    def slots(self) -> Numbers:
-        """The slots of all subscriptions that have boxes."""
-        return np.flatnonzero(self.place != NOWHERE).astype(np.int32)
-
-    def owners(self, code: int, boxes: Numbers) -> Numbers:
+    def owners(self, number: int, boxes: Numbers) -> Numbers:
         """The slots of boxes of a part."""
-        owner = self.parts[code].owner[boxes]
-        return self.residue.slots(owner) if code & 1 else owner
+        owner = self.parts[number].owner[boxes]
+        return self.residue.slots(owner) if number & 1 == CHECKED else owner
 
-    def used_axes(self) -> Numbers:
-        """The axes on which boxes have sides."""
-        base = self.types.base()
-        found = [part.table.sides(part.boxes()).axis for part in self.parts.values()]
-        used = [np.unique(base[axis]) for axis in found]
-        return np.unique(np.concatenate([np.empty(0, np.int32), *used]))
+    @property
+    def is_plain(self) -> bool:
+        """Whether no box needs a test."""
+        return not self.residue.count or not self.conjunctions
 
     @property
     def conjunctions(self) -> int:
@@ -249,9 +241,9 @@ class State:
         sides = sum(part.table.side_count for part in self.parts.values())
         if kept > 4 * sides + self.conjunctions + room:  # a side has two constants at most
             return True
-        return len(self.axes.builders) >= MAX_AXES > 2 * len(self.used_axes())
+        return len(self.axes.builders) >= MAX_AXES > 2 * self._axes_in_use()
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether no box needs a test."""
-        return not any(code & 1 and part.table.count for code, part in self.parts.items())
+    def _axes_in_use(self) -> int:
+        base = self.types.base()
+        found = [part.table.sides(part.boxes()).axis for part in self.parts.values()]
+        return len(np.unique(np.concatenate([base[:0], *(base[axis] for axis in found)])))

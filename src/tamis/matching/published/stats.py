@@ -75,7 +75,7 @@ def stats_of(state: State) -> PublishedStats:
     whole = Size(*map(sum, zip(*sizes))) if sizes else Size()
     done = state.tally + sum(part.index.tally for part in parts)
     return PublishedStats(
-        subscriptions=len(state.slots()),
+        subscriptions=len(state.places.slots()),
         boxes=sum(part.table.count for part in parts),
         axes=len(state.axes.builders),
         types=len(state.types.numbers),
@@ -90,7 +90,7 @@ def stats_of(state: State) -> PublishedStats:
         visited=int(done[VISITED]),
         bytes={
             "index": whole.bytes,
-            "owners": state.place.nbytes + state.first.nbytes + sum(p.nbytes for p in parts),
+            "owners": state.places.nbytes + sum(part.nbytes for part in parts),
             "conjunctions": state.residue.nbytes,
         },
     )

@@ -20,7 +20,8 @@ from tamis.matching.points import Points, points_of
 from tamis.matching.protocol import Pairs, Slot
 from tamis.matching.published.event_points import Pass, TypesOfRows, passes
 from tamis.matching.published.part import Part
-from tamis.matching.published.state import SCATTERED, State
+from tamis.matching.published.places import SCATTERED
+from tamis.matching.published.state import CHECKED, PLAIN, State
 from tamis.matching.stabbing import (
     asked_pairs,
     decided,
@@ -102,7 +103,7 @@ class PublishedView:
         if not self._state.is_plain:
             found = self._candidates(every, points, batch)
             yield from decided(found, points.row, lambda asked: self._verified(asked, batch))
-        slots = self._state.slots() if points.left else None
+        slots = self._state.places.slots() if points.left else None
         for left in points.left:
             assert slots is not None
             yield self._verified(Pairs(np.full(len(slots), left, np.int32), slots), batch)
@@ -115,15 +116,15 @@ class PublishedView:
         state = self._state
         later: list[Pairs] = []
         for each in every:
-            part = state.parts.get(2 * each.key)
+            part = state.parts.get(2 * each.key + PLAIN)
             if part is None:
                 continue
             found = _stabbed(part, each, rows)
             if rows is not None or part.repeats:
-                found = once(found, count, len(state.place))
+                found = once(found, count, len(state.places))
             for pairs in found:
-                if state.scattered:
-                    apart = state.place[pairs.slot] == SCATTERED
+                if state.places.scattered:
+                    apart = state.places.place[pairs.slot] == SCATTERED
                     later.append(Pairs(pairs.row[apart], pairs.slot[apart]))
                     pairs = Pairs(pairs.row[~apart], pairs.slot[~apart])
                 yield pairs
@@ -136,7 +137,7 @@ class PublishedView:
         """What other boxes find, without the pairs that tests exclude."""
         state = self._state
         for each in every:
-            part = state.parts.get(2 * each.key + 1)
+            part = state.parts.get(2 * each.key + CHECKED)
             if part is not None:
                 for point, conjunction in _stabbed(part, each, None):
                     yield state.residue.checks.candidates(point, conjunction, points, batch)
