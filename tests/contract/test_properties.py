@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 import tamis
 from tamis.engine.collection import MATCHERS
+from tamis.engine.published import ALGORITHMS
 from tamis.predicates.expression import Expression, Not, all_of
 from tamis.predicates.normal import Conjunction, normalise, true_set
 from tamis.predicates.terms import Attribute, Constant
@@ -67,69 +68,81 @@ def engine_of(matcher: str) -> tamis.Engine:
 
 # Matching.
 
+TOGETHER = pytest.mark.parametrize(
+    "matchers", [["scan"], ["sieve"], [*ALGORITHMS]], ids=["scan", "sieve", "published"]
+)
+"""Matchers that are tried on the same examples."""
 
-@pytest.mark.parametrize("matcher", MATCHERS)
+
+@TOGETHER
 @given(expression=attribute_expressions(), event=small_events())
-def test_a_matcher_is_exact(matcher: str, expression: Expression, event: dict[str, Any]) -> None:
-    engine = engine_of(matcher)
-    engine.subscribe(expression, id="x")
+def test_a_matcher_is_exact(
+    matchers: list[str], expression: Expression, event: dict[str, Any]
+) -> None:
     expected = ["x"] if naive_match(expression, event, PARENTS) else []
-    assert engine.match(event) == expected
+    for matcher in matchers:
+        engine = engine_of(matcher)
+        engine.subscribe(expression, id="x")
+        assert engine.match(event) == expected, matcher
 
 
-@pytest.mark.parametrize("matcher", MATCHERS)
+@TOGETHER
 @given(
     expressions=st.lists(dense_expressions(), min_size=5, max_size=10),
     rows=st.lists(dense_events(), min_size=1, max_size=3),
 )
 def test_a_matcher_is_exact_where_values_meet(
-    matcher: str, expressions: list[Expression], rows: list[dict[str, Any]]
+    matchers: list[str], expressions: list[Expression], rows: list[dict[str, Any]]
 ) -> None:
-    engine = engine_of(matcher)
-    engine.subscribe_many({str(number): one for number, one in enumerate(expressions)})
-    for event in rows:
-        expected = [
+    expected = [
+        [
             str(number)
             for number, expression in enumerate(expressions)
             if naive_match(expression, event, PARENTS)
         ]
-        assert sorted(engine.match(event), key=int) == expected
+        for event in rows
+    ]
+    for matcher in matchers:
+        engine = engine_of(matcher)
+        engine.subscribe_many({str(number): one for number, one in enumerate(expressions)})
+        assert [sorted(engine.match(event), key=int) for event in rows] == expected, matcher
 
 
-@pytest.mark.parametrize("matcher", MATCHERS)
+@TOGETHER
 @given(
     expressions=st.lists(attribute_expressions(), min_size=2, max_size=6),
     rows=st.lists(small_events(), max_size=4),
 )
 def test_a_batch_is_exact(
-    matcher: str, expressions: list[Expression], rows: list[dict[str, Any]]
+    matchers: list[str], expressions: list[Expression], rows: list[dict[str, Any]]
 ) -> None:
-    engine = engine_of(matcher)
-    engine.subscribe_many({str(number): one for number, one in enumerate(expressions)})
     expected = [
         (row, str(number))
         for row, event in enumerate(rows)
         for number, expression in enumerate(expressions)
         if naive_match(expression, event, PARENTS)
     ]
-    assert sorted(engine.match_batch(rows).pairs()) == expected
-    assert engine.count_batch(rows) == [
-        sum(1 for row, _ in expected if row == number) for number in range(len(rows))
-    ]
+    counts = [sum(1 for row, _ in expected if row == number) for number in range(len(rows))]
+    for matcher in matchers:
+        engine = engine_of(matcher)
+        engine.subscribe_many({str(number): one for number, one in enumerate(expressions)})
+        assert sorted(engine.match_batch(rows).pairs()) == expected, matcher
+        assert engine.count_batch(rows) == counts, matcher
 
 
-@pytest.mark.parametrize("matcher", MATCHERS)
+@TOGETHER
 @given(expression=attribute_expressions(), event=small_events())
 def test_an_arrow_table_is_exact(
-    matcher: str, expression: Expression, event: dict[str, Any]
+    matchers: list[str], expression: Expression, event: dict[str, Any]
 ) -> None:
     table = table_of(event)
     assume(table is not None)
-    engine = engine_of(matcher)
-    engine.subscribe(expression, id="x")
     rows: list[dict[str, Any]] = [{}, event, {}]
     expected = [row for row, each in enumerate(rows) if naive_match(expression, each, PARENTS)]
-    assert [row for row, _ in engine.match_batch(table).pairs()] == expected
+    for matcher in matchers:
+        engine = engine_of(matcher)
+        engine.subscribe(expression, id="x")
+        assert [row for row, _ in engine.match_batch(table).pairs()] == expected, matcher
 
 
 @given(expression=attribute_expressions(), event=small_events())
@@ -309,7 +322,8 @@ class Changes(RuleBasedStateMachine):
 @pytest.mark.parametrize("matcher", MATCHERS)
 def test_changes(matcher: str) -> None:
     machine = type("ChangesOfMatcher", (Changes,), {"matcher": matcher})
+    share = 4 if matcher in ALGORITHMS else 2  # beside readers they are tried elsewhere
     run_state_machine_as_test(
         machine,
-        settings=settings(max_examples=settings().max_examples // 2, stateful_step_count=20),
+        settings=settings(max_examples=settings().max_examples // share, stateful_step_count=20),
     )

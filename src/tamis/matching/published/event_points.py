@@ -51,10 +51,11 @@ def passes(
     if types.way != STRUCTURES:
         yield Pass(0, number, _points(found.ranks, ranking, number, type, types))
         return
-    for each in np.unique(type).tolist():
-        mine = number[type == each]
-        same = np.full(len(mine), each, np.int32)
-        yield Pass(each, mine, _points(found.ranks, ranking, mine, same, types))
+    order = np.argsort(type, kind="stable")
+    number, type = number[order], type[order]
+    ends = np.flatnonzero(np.diff(type)) + 1
+    for mine, same in zip(np.split(number, ends), np.split(type, ends)):
+        yield Pass(int(same[0]), mine, _points(found.ranks, ranking, mine, same, types))
 
 
 def _points(
