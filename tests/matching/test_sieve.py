@@ -310,7 +310,7 @@ def test_kernel_without_cache_directory():
     assert kernel(names["double"])(21) == 42
 
 
-@pytest.mark.parametrize("name", ["w1", "w1_tiny", "w2", "w3", "w5"])
+@pytest.mark.parametrize("name", ["w1", "w1_tiny", "w2", "w3", "w4", "w5"])
 def test_workloads(name):
     boxes, points, statistics = getattr(workloads, name)(N, EVENTS).to_ranks()
     sieve = BoxSieve(boxes, statistics)
