@@ -273,6 +273,21 @@ def test_successors_of_the_drawn_tree() -> None:
     assert index.size().successors == len(members)
 
 
+def test_a_blocked_test_excludes_no_more_than_it_says() -> None:
+    sides = [below(2), below(4), from_on(2), from_on(4), equal(1), equal(3), (0, UNBOUNDED)]
+    points = points_of_labels(np.array([[1, x, 0] for x in range(-1, 6)]))
+    for first, second in product(sides, sides):
+        boxes = [{0: equal(1), 1: first, 2: below(3)}, {1: second, 2: below(4)}]
+        index = filled(boxes, successors="aggressive")
+        expected = [
+            (x + 1, box)
+            for x in range(-1, 6)
+            for box, (low, high) in enumerate((first, second))
+            if low <= x <= high
+        ]
+        assert sorted(pairs_of(index, points)) == expected
+
+
 @pytest.mark.parametrize("equalities", [1.0, 0.6])
 def test_more_is_known_the_less_is_visited(equalities: float) -> None:
     rng = default_rng(5)
@@ -345,7 +360,9 @@ def test_too_many_copies_are_refused_and_nothing_is_changed() -> None:
     assert len(pairs_of(index, points)) == 2
 
 
-def test_an_unknown_form_of_analysis_is_refused() -> None:
+def test_unknown_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="it is a number of attributes"):
+        Gryphon(BoxTable(), factoring=-1)
     with pytest.raises(ValueError, match="none, plain or aggressive"):
         Gryphon(BoxTable(), successors="eager")
 

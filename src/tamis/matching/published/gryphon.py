@@ -83,9 +83,11 @@ class Gryphon:
         """``order`` has axes from the root downwards; ``copies`` is how many factoring may make."""
         if successors not in (NONE, PLAIN, AGGRESSIVE):
             raise ValueError(f"successors={successors!r}: it is none, plain or aggressive")
+        if factoring < 0:
+            raise ValueError(f"factoring={factoring}: it is a number of attributes, or 0 for none")
         self._table = table
         self._collapse, self._form, self._factoring = collapse, successors, factoring
-        self._order, self._copies = tuple(order), copies
+        self._order, self._copies = tuple(dict.fromkeys(order)), copies
         self._store = self._new_store(np.empty(0, np.int32))
         self._successors = no_successors()
         self._visits = 0

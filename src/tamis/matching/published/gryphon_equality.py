@@ -14,10 +14,11 @@ or the don't-care edge.
                   B     A      C                                      B     A
 
 Collapsed, a node without a result edge is left out, whatever leads to it: its test would decide
-nothing. The tree is kept so all the time: a subscription that tests a level which its path leaves
-out puts a node there, and a node that loses its last result edge goes. As published, a leaf is
-below as many levels as there were when it came; where a subscription needs an attribute that came
-later, it becomes deeper.
+nothing. (The paper collapses chains of *-edges; here a single one behind a value goes too.) The
+tree is kept so all the time: a subscription that tests a level which its path leaves out puts a
+node there, and a node that loses its last result edge goes. As published, a leaf is below as many
+levels as there were when it came; where a subscription needs an attribute that came later, it
+becomes deeper.
 
 An insertion visits at most one node a level, O(K), and adds at most K + 1 of them: O(N K) in all.
 """

@@ -1,4 +1,4 @@
-"""The arrays of Gryphon's trees: they grow when kernels ask for it, and shrink when empty."""
+"""The arrays of Gryphon's trees: they grow when kernels ask for it, and shrink again."""
 
 from __future__ import annotations
 

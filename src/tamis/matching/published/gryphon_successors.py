@@ -76,12 +76,13 @@ class Sets(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the path to a node says of each axis: -1 <= low of one that may be absent; and what was
-    known before each of its results."""
+    """What the path to a node says of each axis, and what was known before each of its results."""
 
     low: Labels
+    """-1 if the attribute may be absent."""
     high: Labels
     depth: Numbers
+    """Of the node that each result leads to."""
     axis: Numbers
     lows: Labels
     highs: Labels
