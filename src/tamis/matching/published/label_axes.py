@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.matching.axes import Axis, AxisBuilder
+from tamis.matching.axes import Axis, AxisBuilder, AxisKey
 from tamis.matching.live_axes import LiveAxes, LiveAxis
 from tamis.matching.live_shapes import ShapePlans
 from tamis.matching.published.boxes import UNBOUNDED, Labels, Numbers, Offsets
@@ -56,8 +56,16 @@ class LabelAxes(LiveAxes):
     def __init__(self, terms: TermLines) -> None:
         super().__init__(terms)
         self.terms = terms
+        self._most: list[int] = []
+        """The greatest label of each axis; -1 where values are true or false."""
         self.plans = ShapePlans(self)
         self._ranking = _NO_RANKING
+
+    def make(self, key: AxisKey) -> LiveAxis:
+        """A new axis."""
+        axis: LiveAxis = super().make(key)
+        self._most.append(-1 if key.sort == Kind.BOOLEAN else axis.size - 1)
+        return axis
 
     @property
     def constants(self) -> int:
@@ -85,13 +93,12 @@ class LabelAxes(LiveAxes):
     def normalised(self, side: LabelSide) -> LabelSide:
         """A side as indexes expect it: an upper end that excludes nothing is UNBOUNDED."""
         number, low, high = side
-        axis = self.builders[number]
-        if low < high:
-            if axis.key.sort == Kind.BOOLEAN:
-                low, high = _of_booleans(axis, low, high)
-            elif high >= axis.size - 1:
-                high = UNBOUNDED
-        return number, low, high
+        most = self._most[number]
+        if low == high or high < most:
+            return side
+        if most < 0:
+            return number, *_of_booleans(self.builders[number], low, high)
+        return number, low, UNBOUNDED
 
 
 def normalise_sides(axes: Sequence[LiveAxis], axis: Numbers, low: Labels, high: Labels) -> None:

@@ -25,6 +25,7 @@ from tamis.matching.published.boxes import BoxTable
 from tamis.matching.published.index import Index
 from tamis.matching.published.label_axes import LabelAxes
 from tamis.matching.published.loading import PublishedLoad
+from tamis.matching.published.part import NewBox
 from tamis.matching.published.rebuilding import rebuilt
 from tamis.matching.published.state import (
     CHECKED,
@@ -32,7 +33,6 @@ from tamis.matching.published.state import (
     PLAIN,
     Few,
     Many,
-    NewBox,
     State,
 )
 from tamis.matching.published.stats import PublishedStats, stats_of
@@ -110,7 +110,9 @@ class PublishedMatcher(Locked):
                 self._replace(rebuilt(self._state, self._state.axes.terms))
                 new = make(self._state)
             self._state.add(new)
-            self._state.remove(gone)
+            slots = list(gone)
+            if slots:
+                self._state.remove(slots)
             self._changes += 1
             if self._changes >= CHANGES:
                 self._tidy()

@@ -18,7 +18,7 @@ from tamis.matching.batch import Batch
 from tamis.matching.checks import Candidates
 from tamis.matching.points import Points, points_of
 from tamis.matching.protocol import Pairs, Slot
-from tamis.matching.published.event_points import Pass, TypesOfRows, passes
+from tamis.matching.published.event_points import Pass, TypesOfRows, passes, passes_of_one
 from tamis.matching.published.part import Part
 from tamis.matching.published.places import SCATTERED
 from tamis.matching.published.state import CHECKED, PLAIN, State
@@ -51,13 +51,12 @@ class PublishedView:
         """The slots of all subscriptions that one event matches."""
         state = self._state
         pointing = state.axes.pointing
-        batch = Batch([event])
         if not state.is_plain or not pointing.can_tell(event):
-            found = self.match_batch(batch, None)
+            found = self.match_batch(Batch([event]), None)
         else:
             state.events[0] += 1
-            points = Points(pointing.point(event).reshape(1, -1), None, [])
-            every = passes(points, None, state.types, self._types(batch))
+            labels = pointing.point(event).tolist()
+            every = passes_of_one(labels, state.types, state.types.of_event(event))
             found = self._plain(every, None, 1)
         return [slot for pairs in found for slot in pairs.slot.tolist()]
 
