@@ -21,8 +21,7 @@ from tamis.matching.batch import Batch
 from tamis.matching.live_axes import NoRoomError
 from tamis.matching.locking import Locked
 from tamis.matching.protocol import Setting, Slot
-from tamis.matching.published.boxes import BoxTable
-from tamis.matching.published.index import Index
+from tamis.matching.published.comparisons import with_comparisons
 from tamis.matching.published.label_axes import LabelAxes
 from tamis.matching.published.loading import PublishedLoad
 from tamis.matching.published.part import NewBox
@@ -32,6 +31,7 @@ from tamis.matching.published.state import (
     NOTHING,
     PLAIN,
     Few,
+    Make,
     Many,
     State,
 )
@@ -58,7 +58,7 @@ class PublishedMatcher(Locked):
     def __init__(
         self,
         setting: Setting,
-        make: Callable[[BoxTable], Index],
+        make: Make,
         types: str,
         state: State | None = None,
     ) -> None:
@@ -206,6 +206,8 @@ def _of_form(state: State, slot: Slot, form: NormalForm) -> Few:
     axes, several = state.axes, len(form.conjunctions) > 1
     both = [typed(conjunction, state.types.path) for conjunction in form.conjunctions]
     compiled = [(type, axes.compile(rest)) for type, rest in both]
+    if state.make.takes_comparisons:
+        compiled = [(type, with_comparisons(each, axes, axes.compared)) for type, each in compiled]
     is_plain = all(each.exact for _, each in compiled)
     found: list[NewBox] = []
     for type, each in compiled:

@@ -38,6 +38,8 @@ class Part:
         self.next = np.full(64, NOBODY, np.int32)
         self.repeats = 0
         """Boxes that follow others of the same subscription, so that one point may stab both."""
+        self.told: set[int] = set()
+        """Axes that the index knows to be comparisons of two attributes."""
 
     def add(self, sides: Sides, owner: Numbers) -> Numbers:
         """Take in boxes, or none of them; return their numbers."""

@@ -17,6 +17,7 @@ from tamis.matching.published.places import Places
 from tamis.matching.published.residue import Residue
 from tamis.matching.published.typing import NAMES, SELF, STRUCTURES, Types
 from tamis.matching.sides import MAX_AXES
+from tamis.model.paths import Path, format_path
 
 PLAIN, CHECKED = 0, 1
 """Parts are numbered: twice the number of an index of a type, and this."""
@@ -47,6 +48,13 @@ def ordered(sides: Sides) -> Sides:
         return sides
     order = np.lexsort((axis, box))
     return Sides(start, axis[order], low[order], high[order], type)
+
+
+class Make(NamedTuple):
+    """What makes an index, and what it takes that not all do."""
+
+    new: Callable[[BoxTable], Index]
+    takes_comparisons: bool = False
 
 
 class Few(NamedTuple):
@@ -86,7 +94,7 @@ NOTHING = Few(0, (), PLAIN)
 class State:
     """Everything that matching reads; it is changed only while nobody does."""
 
-    def __init__(self, make: Callable[[BoxTable], Index], axes: LabelAxes, types: Types) -> None:
+    def __init__(self, make: Make, axes: LabelAxes, types: Types) -> None:
         self.make = make
         self.axes = axes
         self.types = types
@@ -130,8 +138,19 @@ class State:
     def _part(self, number: int) -> Part:
         part = self.parts.get(number)
         if part is None:
-            part = self.parts[number] = Part(self.make)
+            part = self.parts[number] = Part(self.make.new)
+        if self.make.takes_comparisons:
+            self._tell_comparisons(part)
         return part
+
+    def _tell_comparisons(self, part: Part) -> None:
+        """Let an index know which axes are comparisons, before it has boxes on them."""
+        index: Any = part.index
+        for number, axis in self.axes.comparisons.items():
+            if number not in part.told:
+                part.told.add(number)
+                left, right = format_path(axis.left), format_path(axis.right)
+                index.compare(number, left, axis.comparison, right)
 
     def _undo(self, new: Few | Many, done: list[tuple[int, Numbers]]) -> None:
         for number, boxes in done:
@@ -212,6 +231,13 @@ class State:
         """The slots of boxes of a part."""
         owner = self.parts[number].owner[boxes]
         return self.residue.slots(owner) if number & 1 == CHECKED else owner
+
+    @property
+    def valued(self) -> list[Path]:
+        """The attributes whose values are asked for, not only their labels."""
+        paths = self.residue.checks.paths
+        compared = self.axes.compared_paths
+        return sorted({*paths, *compared}) if compared else paths
 
     @property
     def is_plain(self) -> bool:
