@@ -152,9 +152,9 @@ def number(value: float) -> str:
 
 
 def short(count: int) -> str:
-    """10k, 1M."""
-    if count % 1_000_000 == 0:
-        return f"{count // 1_000_000}M"
+    """10k, 1M, 3.2M."""
+    if count >= 1_000_000 and count % 100_000 == 0:
+        return f"{count / 1_000_000:g}M"
     return f"{count // 1_000}k" if count % 1_000 == 0 else f"{count:,}"
 
 

@@ -1,4 +1,4 @@
-"""W1, W1-tiny, W2, W3 and W5 of WORKLOADS.md: raw values, texts, and the same as boxes of ranks.
+"""W1, W1-tiny and W2 to W5 of WORKLOADS.md: raw values, texts, and the same as boxes of ranks.
 
 Constants and events are indices into an attribute's universe, which is sorted: order of indices
 is order of values. Ranks follow DESIGN.md section 4: 2i+1 for the i-th distinct constant of an
@@ -178,8 +178,7 @@ def le_subscribe(
     """W1: six optional attributes; a0-a2 strings with equality, a3-a5 integers with =, <, >."""
     rng = default_rng(seed)
     tested = rng.random((n, 6)) < 0.5
-    empty = np.flatnonzero(~tested.any(axis=1))
-    tested[empty, rng.integers(0, 6, len(empty))] = True
+    give_one_test(rng, tested)
     conjunction, attribute = np.nonzero(tested)
     is_string = attribute < STRINGS
     constant = rng.integers(0, np.where(is_string, values, INTEGERS))
@@ -189,6 +188,12 @@ def le_subscribe(
         conjunction, attribute, operator, constant[:, None], np.ones_like(operator)
     )
     return six_attributes(name, values, rng, predicates, n, rng.random((events, 6)) < 0.5)
+
+
+def give_one_test(rng: Generator, tested: NDArray[np.bool_]) -> None:
+    """Give one random attribute to each subscription that tests none."""
+    empty = np.flatnonzero(~tested.any(axis=1))
+    tested[empty, rng.integers(0, tested.shape[1], len(empty))] = True
 
 
 def w1(n: int, events: int, seed: int = 1) -> Workload:
@@ -241,6 +246,52 @@ def six_attributes(
     return Workload(
         name, universes, predicates, np.arange(n), np.where(present, events, -1), [None] * 6
     )
+
+
+# --- W4: Gryphon's simulation --------------------------------------------------------------------
+
+LEVELS, CHOICES = 30, 5  # attributes, and values of each
+POPULAR, DECAY = 0.98, 0.85  # attribute i is tested with probability POPULAR * DECAY^i
+
+
+def w4(n: int, events: int, matches: float | None = None, seed: int = 1) -> Workload:
+    """W4: equality on thirty attributes of five values, the first ones tested more often.
+
+    With ``matches``, popularity decays at the rate at which an event matches so many of the n
+    subscriptions on average.
+    """
+    rng = default_rng(seed)
+    decay = DECAY if matches is None else decay_for(matches / n)
+    tested = rng.random((n, LEVELS), np.float32) < POPULAR * decay ** np.arange(LEVELS)
+    give_one_test(rng, tested)
+    conjunction, attribute = np.nonzero(tested)
+    zipf = 1.0 / np.arange(1, CHOICES + 1)
+    value = draw_words(rng, zipf / zipf.sum(), len(attribute))
+    operator = np.full(len(attribute), EQUAL)
+    predicates = Predicates(
+        conjunction, attribute, operator, value[:, None], np.ones_like(operator)
+    )
+    return Workload(
+        "W4", [range(CHOICES)] * LEVELS, predicates, np.arange(n),
+        rng.integers(0, CHOICES, (events, LEVELS)), [None] * LEVELS,
+    )  # fmt: skip
+
+
+def matching_chance(decay: float) -> float:
+    """How likely it is that a random event matches a random subscription of W4."""
+    tested = POPULAR * decay ** np.arange(LEVELS)
+    return float(np.prod(1 - tested * (1 - 1 / CHOICES)))
+
+
+def decay_for(chance: float) -> float:
+    """The decay with which a random event matches a random subscription with this chance."""
+    low, high = 0.0, 1.0
+    if not matching_chance(high) <= chance <= matching_chance(low):
+        raise ValueError(f"no decay of popularity gives a chance of {chance:.3g}")
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if matching_chance(middle) > chance else (low, middle)
+    return low
 
 
 # --- W5: wide and sparse -------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from tamis.model.limits import Limits
 from tamis.predicates import boxes, relations, witness
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SPARK = [ROOT / "README.md", ROOT / "docs" / "spark.md"]
 """Pages with examples that need a session, which run in a process of their own."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.cli import check, compare, demo, explain, match, schema
+from tamis.cli import bench, check, compare, demo, explain, match, schema
 from tests.cli.samples import MATCHES, Run, pairs
 
 COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -22,6 +22,7 @@ COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("check",): check.EXAMPLES,
     ("compare",): compare.EXAMPLES,
     ("demo",): demo.EXAMPLES,
+    ("bench", "papers"): bench.EXAMPLES,
     **{("schema", command.__name__): each for command, each in schema.COMMANDS.items()},
 }
 """The examples by command."""
@@ -77,7 +78,7 @@ def test_help_shows_the_examples(run: Run, command: tuple[str, ...]) -> None:
     [
         pytest.param(each, marks=SLOW if each == "tamis demo --in-process" else ())
         for each in EXAMPLES
-        if not on_spark(each)
+        if not on_spark(each) and not each.startswith("tamis bench")  # minutes
     ],
 )
 def test_examples_run(folder: Path, run: Run, example: str) -> None:

@@ -11,6 +11,7 @@ from tamis.matching.sieve import keys
 from tamis.matching.sieve.boxes import Boxes, Statistics, check_boxes
 from tamis.matching.sieve.kernels import EVENT, Matches
 from tamis.matching.sieve.matcher import BoxSieve
+from tamis.matching.sieve.unbuild import boxes_of
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 # Keys are scrambled, and intervals tested, by unsigned arithmetic that is meant to wrap around.
@@ -145,6 +146,41 @@ def test_statistics_change_no_result(statistics):
     assert pairs_of(BoxSieve(boxes, known).match(points)) == brute_force(boxes, points)
 
 
+def seldom_boxes(rng, n, k):
+    """Boxes under some keys, each with two more sides on attributes that events seldom have."""
+    size = np.full(k, 9)
+    size[0] = n // 30 + 1
+    others = np.sort(np.array([rng.choice(np.arange(1, k), 2, replace=False) for _ in range(n)]))
+    attribute = np.column_stack((np.zeros(n, int), others))
+    low = np.column_stack((rng.integers(0, size[0], n), rng.integers(0, 5, (n, 2))))
+    high = low + np.array([0, 3, 3])
+    arrays = (each.ravel().astype(np.int32) for each in (attribute, low, high))
+    return Boxes(np.arange(0, 3 * n + 1, 3), *arrays, np.arange(n, dtype=np.int32), size)
+
+
+@pytest.mark.parametrize("n", [1, 30, N])
+def test_boxes_whose_first_attribute_is_absent_are_not_tested(n):
+    rng = np.random.default_rng(n)
+    k = 40
+    boxes = seldom_boxes(rng, n, k)
+    points = random_points(rng, EVENTS, boxes.size, absent=0.9)
+    points[:, 0] = rng.integers(0, boxes.size[0], EVENTS)
+    presence = np.full(k, 0.1)
+    presence[0] = 1.0
+    sieve = BoxSieve(boxes, Statistics(presence, [None] * k))
+    if n == N:
+        assert sieve.arrays.is_seldom.any()
+        assert len(sieve.arrays.first) == n
+    expected = brute_force(boxes, points)
+    assert pairs_of(sieve.match(points)) == expected
+    assert sieve.count(points).sum() == len(expected)
+    alone = np.append(points, np.zeros((EVENTS, 1), np.int32), axis=1)
+    found = {(event, slot) for event in range(EVENTS) for slot in sieve.match_one(alone[event])}
+    assert found == expected
+    again = BoxSieve(boxes_of(sieve.arrays, sieve.size))
+    assert pairs_of(again.match(points)) == expected
+
+
 def no_boxes(size):
     return random_boxes(np.random.default_rng(0), 0, size)
 
@@ -274,7 +310,7 @@ def test_kernel_without_cache_directory():
     assert kernel(names["double"])(21) == 42
 
 
-@pytest.mark.parametrize("name", ["w1", "w1_tiny", "w2", "w3", "w5"])
+@pytest.mark.parametrize("name", ["w1", "w1_tiny", "w2", "w3", "w4", "w5"])
 def test_workloads(name):
     boxes, points, statistics = getattr(workloads, name)(N, EVENTS).to_ranks()
     sieve = BoxSieve(boxes, statistics)

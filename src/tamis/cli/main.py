@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tamis.cli import check, compare, demo, explain, match, schema
+from tamis.cli import bench, check, compare, demo, explain, match, schema
 from tamis.cli.console import UsageError, say
 from tamis.errors import TamisError
 
@@ -142,6 +142,16 @@ schemas = typer.Typer(
 for function, uses in schema.COMMANDS.items():
     schemas.command(help=_help(function), epilog=_epilog(uses))(function)
 app.add_typer(schemas)
+
+benches = typer.Typer(
+    name="bench",
+    help=_help(bench.bench),
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+benches.callback(invoke_without_command=True)(bench.bench)
+benches.command(help=_help(bench.papers), epilog=_epilog(bench.EXAMPLES))(bench.papers)
+app.add_typer(benches)
 
 
 def main() -> None:

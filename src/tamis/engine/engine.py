@@ -113,8 +113,10 @@ class Engine(Collection):
 
     def _event(self, event: Event | Mapping[str, Any]) -> Event:
         """The event, with the timestamps that the schema tells of."""
-        found, schema = Event.of(event, self.limits), self._reader.schema
-        return found if schema is None else schema.typed(found)
+        if not isinstance(event, Event):
+            event = Event(event, self.limits)
+        schema = self._reader.schema
+        return event if schema is None else schema.typed(event)
 
     def _batches(self, events: Any) -> Iterator[Batch]:
         return batches(events, self.limits, self.schema)

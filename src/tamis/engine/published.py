@@ -14,6 +14,12 @@ from tamis.matching.protocol import Matcher, Setting
 
 ALGORITHMS = {
     "naive": "Naive",
+    "fair_predicate": "FairPredicate",
+    "equality_preferred": "EqualityPreferred",
+    "quarantining": "Quarantining",
+    "gough": "Gough",
+    "hanson": "Hanson",
+    "neon": "Neon",
 }
 """Modules of tamis.matching.published, and the class of the index in each."""
 

@@ -79,6 +79,7 @@ class Shapes:
             ]
         except (TamisError, ValueError):
             return None
-        if any(constants[low] > constants[high] for low, high in shape.crossing):
-            return None
+        for low, high in shape.crossing:
+            if constants[low] > constants[high]:
+                return None
         return Shaped(id, text, shape, constants)

@@ -31,8 +31,30 @@ _AT_ONCE = 1 << 16
 """Strings of an array that are Python's at a time."""
 
 
+class _Part(NamedTuple):
+    """Strings in Arrow, and their buffers: one of them is read from these in a third of the time
+    that Arrow takes for it."""
+
+    first: Slot
+    strings: pa.LargeStringArray
+    offsets: memoryview
+    data: memoryview
+
+    @classmethod
+    def of(cls, first: Slot, strings: pa.LargeStringArray) -> _Part:
+        """The strings of the slots from the first on."""
+        _, offsets, data = strings.buffers()
+        ends = memoryview(offsets).cast("q") if offsets else memoryview(b"")
+        return cls(first, strings, ends[strings.offset :], memoryview(data or b""))
+
+    def string(self, slot: Slot) -> str:
+        """The string of a slot."""
+        first, _, offsets, data = self
+        return str(data[offsets[slot - first] : offsets[slot - first + 1]], "utf-8")
+
+
 class _Column(NamedTuple):
-    parts: tuple[tuple[Slot, pa.LargeStringArray], ...]
+    parts: tuple[_Part, ...]
     first: Slot
     tail: list[str]
 
@@ -58,23 +80,23 @@ class Strings:
         """Add many strings."""
         parts, first, tail = self._column
         if tail:
-            parts, first = (*parts, (first, _array(tail))), first + len(tail)
-        self._column = _Column((*parts, (first, texts)), first + len(texts), [])
+            parts, first = (*parts, _Part.of(first, _array(tail))), first + len(tail)
+        self._column = _Column((*parts, _Part.of(first, texts)), first + len(texts), [])
 
     def __getitem__(self, slot: Slot) -> str:
         parts, start, tail = self._column
         if slot >= start:
             return tail[slot - start]
-        for first, part in reversed(parts):
-            if slot >= first:
-                return str(part[slot - first].as_py())
+        for part in reversed(parts):
+            if slot >= part.first:
+                return part.string(slot)
         raise IndexError(slot)
 
     def __iter__(self) -> Iterator[str]:
         parts, _, tail = self._column
-        for _, part in parts:
-            for start in range(0, len(part), _AT_ONCE):
-                yield from map(str, part.slice(start, _AT_ONCE).to_pylist())
+        for part in parts:
+            for start in range(0, len(part.strings), _AT_ONCE):
+                yield from map(str, part.strings.slice(start, _AT_ONCE).to_pylist())
         yield from tail
 
     def some(self, slots: list[Slot]) -> list[str]:
@@ -88,7 +110,7 @@ class Strings:
         import pyarrow as pa
 
         column = self._column
-        parts = [part for _, part in column.parts]
+        parts = [part.strings for part in column.parts]
         if column.tail or not parts:
             parts.append(_array(column.tail))
         if len(parts) == 1:
@@ -103,14 +125,14 @@ class Strings:
 
         parts, _, tail = self._column
         if len(parts) == 1 and not tail:
-            return parts[0][1]
+            return parts[0].strings
         return self.take(np.arange(len(self), dtype=np.int32))  # type: ignore[return-value]
 
     @property
     def nbytes(self) -> int:
         """Memory, roughly for the list."""
         parts, _, tail = self._column
-        return sum(part.nbytes for _, part in parts) + sum(map(len, tail))
+        return sum(part.strings.nbytes for part in parts) + sum(map(len, tail))
 
 
 def _array(texts: list[str]) -> pa.LargeStringArray:

@@ -96,10 +96,10 @@ def _finished(
 def _add_cuts(line: LineBuilder, own: LiveLine, used: Labels) -> Labels:
     """Take in those cuts of a line that boxes use; return the labels just above them."""
     values = list(own.values)
-    labels = np.array([own.labels[value] for value in values], np.int64)
+    labels = np.fromiter(map(own.labels.__getitem__, values), np.int64, len(values))
     found = []
     for after in (False, True):
         which = np.flatnonzero(np.isin(labels + after, used))
-        line.add_list([values[i] for i in which.tolist()], [after] * len(which))
+        line.add_list(list(map(values.__getitem__, which.tolist())), [after] * len(which))
         found.append(labels[which] + after)
     return np.concatenate(found)

@@ -114,8 +114,10 @@ class Live:
         ]
         if not exact:
             self.forms[slot] = form
-        for sides in boxes:
-            self._append(slot, sorted(sides, key=_is_wide), not exact)
+        for box in boxes:
+            if all(low <= high for _, low, high in box):
+                sides = [number for side in sorted(box, key=_is_wide) for number in side]
+                self._append(slot, sides, not exact)
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""
@@ -125,18 +127,16 @@ class Live:
         for sides in plan.boxes(constants):
             self._append(slot, sides, False)
 
-    def _append(self, slot: int, sides: Sequence[tuple[int, int, int]], asks: bool) -> None:
-        for _, low, high in sides:
-            if low > high:
-                return
+    def _append(self, slot: int, sides: Sequence[int], asks: bool) -> None:
+        """Take in a box, of whose sides the axes, least and greatest labels stand in a row."""
         announce_compilation(try_boxes)
-        first, *others = sides or [_ALWAYS]
-        box, end = self.boxes, self._sides + len(others)
+        sides = sides or _ALWAYS
+        box, end = self.boxes, self._sides + len(sides) // _SIDE - 1
         self._make_room(box, end)
         arrays = self._arrays
-        _packing(_SIDE).pack_into(arrays.first.data, 8 * _SIDE * box, *first)
-        numbers = [number for side in others for number in side]
-        _packing(len(numbers)).pack_into(arrays.sides.data, 8 * _SIDE * self._sides, *numbers)
+        others = sides[_SIDE:]
+        _packing(_SIDE).pack_into(arrays.first.data, 8 * _SIDE * box, *sides[:_SIDE])
+        _packing(len(others)).pack_into(arrays.sides.data, 8 * _SIDE * self._sides, *others)
         arrays.slot[box], arrays.asks[box], arrays.start[box + 1] = slot, asks, end
         self.boxes, self._sides = box + 1, end
 

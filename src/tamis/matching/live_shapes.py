@@ -20,40 +20,45 @@ from tamis.model.kinds import Value
 _MOST = 10_000
 """Plans kept, as shapes are."""
 
-LiveSide = tuple[int, int, int]
-"""The number of an axis, the least and the greatest label."""
 
+class LiveRange(NamedTuple):
+    """A range of a side: its ends are labels, or as far as these from those of constants."""
 
-class _LiveEnd(NamedTuple):
-    """An end of a range of a shape: a label, or how far from that of a constant it is."""
+    axis: int
+    low_line: LiveLine | None
+    low_hole: int
+    low: int
+    high_line: LiveLine | None
+    high_hole: int
+    high: int
 
-    line: LiveLine | None
-    hole: int
-    label: int
-
-    def of(self, constants: Sequence[Value]) -> int:
-        line, hole, label = self
-        return label if line is None else line.label(constants[hole]) + label
-
-
-_Side = tuple[int, list[tuple[_LiveEnd, _LiveEnd]]]
-"""The number of an axis, and the ranges there."""
+    def may_be_wide(self) -> bool:
+        """Whether it is no equality."""
+        return self.low_line is None or self[1:3] != self[4:6]
 
 
 class ShapePlan(NamedTuple):
-    """The sides of a shape, those first that are equalities."""
+    """The sides of a shape, those first that are equalities; each has some ranges."""
 
-    sides: list[_Side]
+    sides: list[list[LiveRange]]
     is_whole: bool
     """Whether there was room for all axes."""
 
-    def boxes(self, constants: Sequence[Value]) -> Iterator[tuple[LiveSide, ...]]:
-        """The boxes of a subscription; of one that names a constant twice, some come twice."""
-        options = [
-            [(number, low.of(constants), high.of(constants)) for low, high in ranges]
-            for number, ranges in self.sides
-        ]
-        return product(*options)
+    def boxes(self, constants: Sequence[Value]) -> Iterator[list[int]]:
+        """The boxes of a subscription that are not empty: axis, least and greatest label of one
+        side after the other. Of one that names a constant twice, some come twice."""
+        for ranges in product(*self.sides):
+            box: list[int] = []
+            for axis, low_line, low_hole, low, high_line, high_hole, high in ranges:
+                if low_line is not None:
+                    low += low_line.label(constants[low_hole])
+                if high_line is not None:
+                    high += high_line.label(constants[high_hole])
+                if low > high:
+                    break
+                box += (axis, low, high)
+            else:
+                yield box
 
 
 class ShapePlans:
@@ -73,7 +78,7 @@ class ShapePlans:
         return known[1]
 
     def _plan(self, shape: Shape) -> ShapePlan:
-        sides: list[_Side] = []
+        sides: list[list[LiveRange]] = []
         for side in shape.sides:
             number = self._axes.number(side.axis)
             if number is None:
@@ -81,22 +86,17 @@ class ShapePlans:
             axis = self._axes.builders[number]
             if side.tells_gaps:
                 axis.tell_gaps()
-            sides.append((number, [_ends(axis, low, high) for low, high in side.ranges]))
-        sides.sort(key=_may_be_wide)
+            sides.append([_range(number, axis, low, high) for low, high in side.ranges])
+        sides.sort(key=lambda ranges: any(each.may_be_wide() for each in ranges))
         return ShapePlan(sides, len(sides) == len(shape.sides))
 
 
-def _may_be_wide(side: _Side) -> bool:
-    """Whether the ranges of a side are no equalities."""
-    return any(low.line is None or low[:2] != high[:2] for low, high in side[1])
-
-
-def _ends(axis: LiveAxis, low: End, high: End) -> tuple[_LiveEnd, _LiveEnd]:
-    """The least and the greatest label of a range."""
+def _range(number: int, axis: LiveAxis, low: End, high: End) -> LiveRange:
+    """The least and the greatest label of a range on an axis."""
     if low.hole is None:
-        least = _LiveEnd(None, 0, axis.begin(low.line))
+        least: tuple[LiveLine | None, int, int] = None, 0, axis.begin(low.line)
     else:
-        least = _LiveEnd(axis.lines[low.line], low.hole, int(low.after))
+        least = axis.lines[low.line], low.hole, int(low.after)
     if high.hole is None:
-        return least, _LiveEnd(None, 0, axis.end(high.line) - 1)
-    return least, _LiveEnd(axis.lines[high.line], high.hole, int(high.after) - 1)
+        return LiveRange(number, *least, None, 0, axis.end(high.line) - 1)
+    return LiveRange(number, *least, axis.lines[high.line], high.hole, int(high.after) - 1)

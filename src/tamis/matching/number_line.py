@@ -183,8 +183,7 @@ class NumberLine(Line):
 
     def ranker(self) -> Callable[[Any], int]:
         """What gives the rank of one value fastest."""
-        small, other = self._signed.ranker(), self.rank
-        return lambda value: small(value) if type(value) is int and value < _TOP else other(value)
+        return self._signed.ranker(self.rank)
 
     def arrays(self) -> Arrays:
         """Three arrays of thresholds, and the size."""

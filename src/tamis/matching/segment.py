@@ -74,6 +74,8 @@ class Segment:
         searched = {each.found.axis.key.path for each in sought}
         self.valued = sorted({*checks.paths, *searched})
         """The attributes whose values are asked for, not only their ranks."""
+        self.is_plain = not len(checks.conjunctions.slot)
+        """Whether boxes say all."""
 
     @classmethod
     def of_boxes(
@@ -98,11 +100,6 @@ class Segment:
             for value in samples:
                 axis.rank(value)
         self.plain.match_one(self.pointing.point(Event({})))
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether boxes say all."""
-        return not len(self.checks.conjunctions.slot)
 
     def stab(self, points: Points, limit: int | None = None) -> Iterator[tuple[Integers, Integers]]:
         """Points and the slots of the plain boxes that they stab, in chunks; each pair once, at

@@ -37,7 +37,7 @@ from tamis.matching.segment import Segment, SegmentBuilder
 from tamis.matching.shapes import Shape
 from tamis.matching.sides import MAX_AXES
 from tamis.matching.snapshot import NEVER, Aged, Snapshot
-from tamis.matching.stabbing import Stabbing
+from tamis.matching.stabbing import Stabbing, match_event
 from tamis.matching.terms import TermLines
 from tamis.model.event import Event
 from tamis.model.kinds import Value
@@ -322,7 +322,7 @@ class SieveMatcher(Locked):
 
     def match(self, event: Event) -> list[Slot]:
         """The slots of all subscriptions that the event matches."""
-        return Stabbing(self._snapshot, self._setting.oracle).match(event)
+        return match_event(self._snapshot, self._setting.oracle, event)
 
     def view(self) -> Stabbing:
         """What there is now, for many events."""

@@ -12,6 +12,7 @@ An epoch is how many subscriptions had been removed by then.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -46,9 +47,12 @@ class Snapshot(NamedTuple):
     """The epoch of the last removal."""
     died: NDArray[np.int64]
 
-    def is_alive(self, slot: int) -> bool:
-        """Whether a subscription is there."""
-        return bool(self.died[slot] > self.epoch)
+    def all_alive(self, slots: Iterable[int], since: int) -> Iterable[int]:
+        """The slots without those of subscriptions that were removed after an epoch."""
+        if self.last <= since:
+            return slots
+        died, epoch = self.died, self.epoch
+        return [slot for slot in slots if died[slot] > epoch]
 
     def alive(self, pairs: Pairs, since: int) -> Pairs:
         """Pairs without the subscriptions that were removed after an epoch."""

@@ -30,6 +30,26 @@ CANDIDATES = 1 << 26
 """Pairs of a row and a conjunction that may have to be held at once."""
 
 
+def match_event(
+    snapshot: Snapshot, oracle: Callable[[Event, Slot], bool], event: Event
+) -> list[Slot]:
+    """The slots of all subscriptions that one event matches."""
+    slots: list[Slot] = []
+    for view in snapshot.lives:
+        if view.boxes:
+            slots += Stabbing(snapshot, oracle).match_live(view, event)
+    for aged in snapshot.segments:
+        segment = aged.segment
+        found = None
+        if not event.multiple or segment.pointing.can_tell(event):
+            found = segment.plain.match_one(segment.pointing.point(event))
+        if found:
+            slots += snapshot.all_alive(found, aged.epoch)
+        if found is None or not segment.is_plain:
+            slots += Stabbing(snapshot, oracle).match_segment(aged, event, plain=found is None)
+    return slots
+
+
 class Stabbing:
     """One snapshot, and the oracle for what boxes cannot tell."""
 
@@ -45,31 +65,13 @@ class Stabbing:
 
     # One event.
 
-    def match(self, event: Event) -> list[Slot]:
-        """The slots of all subscriptions that one event matches."""
-        snapshot = self._snapshot
-        slots: list[Slot] = []
-        for view in snapshot.lives:
-            if view.boxes:
-                slots += self._match_live(view, event)
-        for aged in snapshot.segments:
-            segment = aged.segment
-            found = None
-            if not event.multiple or segment.pointing.can_tell(event):
-                found = segment.plain.match_one(segment.pointing.point(event))
-            if found:
-                slots += self._alive(found, aged.epoch)
-            if found is None or not segment.is_plain:
-                batch = Batch([event])
-                for pairs in self._stabbed_by(aged, batch, None, plain=found is None):
-                    slots += pairs.slot.tolist()
-        return slots
+    def match_segment(self, aged: Aged, event: Event, *, plain: bool) -> Iterator[Slot]:
+        """The slots in a segment, without those of plain boxes if they are known already."""
+        for pairs in self._stabbed_by(aged, Batch([event]), None, plain=plain):
+            yield from pairs.slot.tolist()
 
-    def _alive(self, slots: Iterable[Slot], since: int) -> Iterable[Slot]:
-        snapshot = self._snapshot
-        return slots if snapshot.last <= since else filter(snapshot.is_alive, slots)
-
-    def _match_live(self, view: LiveView, event: Event) -> Iterator[Slot]:
+    def match_live(self, view: LiveView, event: Event) -> Iterator[Slot]:
+        """The slots in a live part."""
         points: Iterable[NDArray[np.int64]]
         if view.pointing.can_tell(event):
             points = [view.pointing.point(event)]
@@ -77,7 +79,7 @@ class Stabbing:
             found = points_of([event], list(view.axes), dtype=np.int64)
             if found.left:
                 slots = dict.fromkeys(view.slot.tolist())
-                yield from self._decided(self._alive(slots, -1), event)
+                yield from self._decided(self._snapshot.all_alive(slots, -1), event)
                 return
             points = np.pad(found.ranks, ((0, 0), (0, 1)))  # a 0 behind each
         matched: dict[Slot, None] = {}
@@ -86,8 +88,8 @@ class Stabbing:
             certain, perhaps = view.stabbed(point)
             matched.update(dict.fromkeys(certain))
             asked.update(dict.fromkeys(perhaps))
-        yield from self._alive(matched, -1)
-        yield from self._decided(self._alive(asked, -1), event)
+        yield from self._snapshot.all_alive(matched, -1)
+        yield from self._decided(self._snapshot.all_alive(asked, -1), event)
 
     def _decided(self, slots: Iterable[Slot], event: Event) -> Iterator[Slot]:
         return (slot for slot in slots if self._oracle(event, slot))

@@ -45,6 +45,9 @@ BLOCK = 32
 LISTED = 65_536
 """Up to how many a list is made for Python, which ``bisect`` reads faster than an array."""
 
+_WIDE = 2**63
+"""The least integer that has no place among thresholds of 64 bits."""
+
 Numbers = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]
 Table = NDArray[np.int32]
 
@@ -77,20 +80,25 @@ class Thresholds:
             return 0
         return int(listed[place]) if place < len(listed) else len(self.numbers)
 
-    def ranker(self) -> Callable[[Any], int]:
-        """What gives the rank of one value, without looking for attributes."""
+    def ranker(self, other: Callable[[Any], int]) -> Callable[[Any], int]:
+        """What gives the rank of one value, without looking for attributes: of an integer by the
+        thresholds, if they are of integers, and of all else by another function."""
         table, sequence = self._listed, self._sequence
+
+        def search(value: Any) -> int:
+            is_small = type(value) is int and value < _WIDE
+            return bisect_right(sequence, value) if is_small else other(value)
+
         if table is None:
-            return lambda value: bisect_right(sequence, value)
-        first, size, count = self._first, len(table), len(self.numbers)
+            return search
+        first, size = self._first, len(table)
 
-        def rank(value: Any) -> int:
-            place = value - first
-            if 0 <= place < size:
-                return table[place]  # type: ignore[no-any-return]
-            return 0 if place < 0 else count
+        def look_up(value: Any) -> int:
+            if type(value) is int and 0 <= value - first < size:
+                return table[value - first]
+            return other(value)
 
-        return rank
+        return look_up
 
     @lazy
     def _listed(self) -> memoryview | None:

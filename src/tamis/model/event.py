@@ -41,11 +41,11 @@ class Event:
     """The top-level keys with a list anywhere below; the others have exactly one binding."""
 
     def __init__(self, attributes: Mapping[str, Any], limits: Limits = LIMITS) -> None:
-        if not isinstance(attributes, Mapping):
-            raise EventError(f"an event is a mapping, not a {type(attributes).__name__}")
         if type(attributes) is dict and _is_canonical(attributes, limits):
             self.attributes, self.multiple = attributes.copy(), _NONE
             return
+        if not isinstance(attributes, Mapping):
+            raise EventError(f"an event is a mapping, not a {type(attributes).__name__}")
         canonical = _Canonical(limits)
         self.attributes = canonical.mapping(attributes, (), 0)
         self.multiple = frozenset(canonical.multiple)
@@ -129,12 +129,13 @@ def _is_canonical(raw: dict[Any, Any], limits: Limits) -> bool:
     """Whether a mapping is as most events are, flat and plain, and needs no second look."""
     if len(raw) > limits.values:
         return False
+    longest = limits.string
     for key, value in raw.items():
         kind = type(value)
         if type(key) is not str or not key.isascii():
             return False
         if kind is str:
-            if not value.isascii() or len(value) > limits.string:
+            if len(value) > longest or not value.isascii():
                 return False
         elif kind is int:
             if not LEAST_INTEGER <= value <= GREATEST_INTEGER:

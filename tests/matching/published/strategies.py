@@ -37,6 +37,14 @@ def random_sides(rng: Generator, boxes: int, axes: int, values: int, equal: floa
     return Sides(start, axis.astype(np.int32), low, high, np.zeros(boxes, np.int32))
 
 
+def sides_of(*boxes: dict[int, tuple[int, int]]) -> Sides:
+    """Boxes that are written out."""
+    sides = [(axis, *box[axis]) for box in boxes for axis in sorted(box)]
+    axis, low, high = np.array(sides, np.int64).reshape(-1, 3).T
+    start = np.cumsum([0, *(len(box) for box in boxes)])
+    return Sides(start, axis.astype(np.int32), low, high, np.zeros(len(boxes), np.int32))
+
+
 def random_points(rng: Generator, points: int, axes: int, values: int) -> Points:
     """Events that lack an attribute now and then, or all of them."""
     labels = rng.integers(0, values, (points, axes))
@@ -71,12 +79,17 @@ def pairs_of(index: Index, points: Points) -> list[Pair]:
 
 
 def check_changes(
-    make: Callable[[BoxTable], Any], seed: int, *, rounds: int = 12, **shape: Any
+    make: Callable[[BoxTable], Any],
+    seed: int,
+    *,
+    rounds: int = 12,
+    most_axes: int = 6,
+    **shape: Any,
 ) -> None:
     """Add and remove random boxes, round by round; an index must agree with plain trying after
     each, and a copy of it must stay what it was."""
     rng = default_rng(seed)
-    axes, values = int(rng.integers(1, 7)), int(rng.integers(1, 12))
+    axes, values = int(rng.integers(1, most_axes + 1)), int(rng.integers(1, 12))
     table = BoxTable()
     index = make(table)
     there = np.empty(0, np.int32)

@@ -228,7 +228,10 @@ def _of_shape(state: State, slot: Slot, shape: Shape, constants: Sequence[Value]
     """The boxes of a shape."""
     axes = state.axes
     plan = axes.plans.of(shape)
-    boxes = [list(map(axes.normalised, box)) for box in plan.boxes(constants)]
+    boxes = [
+        list(map(axes.normalised, zip(box[::3], box[1::3], box[2::3])))
+        for box in plan.boxes(constants)
+    ]
     hole = type_hole(shape, state.types.path)
     number = state.types.number(None if hole is None else str(constants[hole]))
     if plan.is_whole:

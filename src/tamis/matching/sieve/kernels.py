@@ -250,7 +250,8 @@ def emit(
             elif piece < MANY:
                 count = test_boxes(sieve.tests, slot, row, width, probes.point[owner], out)
             else:
-                count = sift_boxes(sieve.tests, slot, row, width, probes.point[owner], out)
+                seen = sieve.first[i : i + (piece if sieve.is_seldom[s] else 0)]
+                count = sift_boxes(sieve.tests, slot, row, width, probes.point[owner], seen, out)
             if sieve.repeated:
                 count = drop_repeated(
                     out[:count], probes.stamp, probes.clock[0] + cursor[EVENT] + owner

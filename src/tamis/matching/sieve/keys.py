@@ -11,8 +11,9 @@ Opening every signature degenerates when there are thousands (W5: tens of thousa
 the best key for each box alone, without the first sum. So: rich-get-richer rounds (a signature's
 probe is shared by the boxes that chose it last time), then closing what is not worth its probe.
 Complexity: rounds run on SAMPLE boxes; the final choice looks at the 33 candidates of every box.
-What is rare has no signature by a sample; the boxes that were left to the last resort choose again
-among themselves, for a thousand such boxes would cost every event a thousand tests.
+What is rare has no signature by a sample; the boxes that could be found much cheaper than they are,
+those left to the last resort among them, choose again among themselves, for a thousand such boxes
+cost every event hundreds of tests.
 """
 
 import numpy as np
@@ -36,7 +37,9 @@ from tamis.matching.sieve.table import EMPTY, LOAD, Table, find_entry, hash_keys
 PROBE = 15.0  # nanoseconds, as TEST
 SAMPLE = 1 << 13
 ROUNDS, CLOSING_ROUNDS, CHOICES = 6, 24, 8
-MAX_SIGNATURES = 4096
+MAX_SIGNATURES = 4096  # that are opened at once
+MOST_SIGNATURES = 2 * MAX_SIGNATURES
+WASTE = 0.1 * TEST  # what a box may cost an event, on average, beyond its cheapest signature
 
 
 @kernel
@@ -59,26 +62,28 @@ def choose_keys(
     boxes: Boxes, constraints: Constraints
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the codes of the open signatures, ascending, and for each box the place of its own."""
-    left = np.arange(len(boxes.slot))
+    everything = np.arange(len(boxes.slot))
     choice = np.zeros(len(boxes.slot), np.int32)
-    codes = np.array([LAST_RESORT])
+    wasted = np.zeros(len(boxes.slot), np.float32)
+    left, codes = everything, np.array([LAST_RESORT])
     for _ in range(CHOICES):
-        more = np.union1d(codes, choose_signatures(left, boxes, constraints))
-        choice = np.searchsorted(more, codes).astype(np.int32)[choice]
-        assign_cheapest(left, boxes, constraints, number_codes(more), choice)
-        is_sample = len(left) > SAMPLE
-        left = left[choice[left] == np.searchsorted(more, LAST_RESORT)]
-        done = not is_sample or not len(left) or len(more) == len(codes)
+        more = np.union1d(codes, choose_signatures(left, boxes, constraints, codes))
+        if len(more) > MOST_SIGNATURES or len(more) == len(codes) > 1:
+            break
         codes = more
-        if done:
+        assign_cheapest(everything, boxes, constraints, number_codes(codes), choice, wasted)
+        is_sample = len(left) > SAMPLE
+        left = np.flatnonzero(wasted > WASTE)
+        if not is_sample or not len(left):
             break
     return codes, choice
 
 
 def choose_signatures(
-    among: NDArray[np.int64], boxes: Boxes, constraints: Constraints
+    among: NDArray[np.int64], boxes: Boxes, constraints: Constraints, known: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the codes of the signatures to open, ascending; the last resort is among them."""
+    """Return the codes of the signatures to open for some boxes, ascending, given those that are
+    open already; the last resort is among them."""
     chosen = among
     if len(among) > SAMPLE:
         chosen = np.sort(np.random.default_rng(0).choice(among, SAMPLE, replace=False))
@@ -87,6 +92,7 @@ def choose_signatures(
     list_candidates(chosen, boxes, constraints, code, cost)
     names, candidate = number_candidates(code)
     probe = probe_costs(names, constraints.presence) * (len(chosen) / max(len(among), 1))
+    probe[np.isin(names, known) & (names != LAST_RESORT)] = 0.0
     share = np.bincount(candidate.ravel(), minlength=len(names)).astype(float)
     for _ in range(ROUNDS):
         price = np.divide(probe, share, out=np.full(len(names), np.inf), where=share > 0)
@@ -212,14 +218,18 @@ def assign_cheapest(
     constraints: Constraints,
     table: Table,
     choice: NDArray[np.int32],
+    wasted: NDArray[np.float32],
 ) -> None:
-    """Write for each chosen box the number, in a table of codes, of its cheapest signature."""
+    """Write for each chosen box the number, in a table of codes, of its cheapest signature, and
+    what that costs more than the cheapest one of all."""
     work = make_subsets()
     for b in chosen:
-        least = np.float32(np.inf)
+        least, cheapest = np.float32(np.inf), np.float32(np.inf)
         for j in range(encode_candidates(b, boxes, constraints, work)):
+            cheapest = min(cheapest, work.cost[j])
             if work.cost[j] < least:
                 at = find_entry(work.code[j], table)
                 if table[at] == work.code[j]:
                     choice[b] = table[at + 1] >> 32
                     least = work.cost[j]
+        wasted[b] = least - cheapest

@@ -53,7 +53,11 @@ class BoxSieve:
         """The sieve of ``to_arrays``, which may lie in a file that is mapped into memory."""
         sieve = cls.__new__(cls)
         sieve.size = arrays["size"]
-        found = {name: arrays[name] for name in Sieve._fields if name != "repeated"}
+        found: dict[str, Any] = {
+            "is_seldom": np.zeros(len(arrays["base"]), bool),  # older files have none
+            "first": np.empty(0, np.uint16),
+        }
+        found |= {name: arrays[name] for name in Sieve._fields[:-1] if name in arrays}
         sieve.arrays = _frozen(Sieve(**found, repeated=bool(arrays["repeated"])))
         return sieve
 

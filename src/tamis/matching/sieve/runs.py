@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tamis.matching.jit import kernel
 from tamis.matching.sieve.boxes import Packed, Ranks, Slots
 
+First = NDArray[np.uint16]
 MANY = 16  # boxes in a run from which on it is sifted
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
@@ -51,22 +52,27 @@ def test_boxes(
 # are left. No step has a branch on the data: one that nobody can predict costs more than two tests.
 @kernel
 def sift_boxes(
-    tests: Packed, slot: Slots, row: np.uint64, width: int, point: Ranks, out: Slots
+    tests: Packed, slot: Slots, row: np.uint64, width: int, point: Ranks, first: First, out: Slots
 ) -> np.int64:
-    """Do the same as `test_boxes` for many boxes."""
+    """Do the same as `test_boxes` for many boxes, whose first attributes may be given."""
     length = np.uint64(3 * width)
     left, at = np.uint64(0), row
-    for b in range(len(slot)):
+    for b in range(len(first)):
         out[left] = b
-        left += np.uint64(passes_test(tests, at, point))
-        at += length
-    for _ in range(1, width):
+        left += np.uint64(point[first[b]] >= 0)
+    if not len(first):
+        for b in range(len(slot)):
+            out[left] = b
+            left += np.uint64(passes_test(tests, at, point))
+            at += length
         row += THREE
+    for _ in range(0 if len(first) else 1, width):
         count, left = left, np.uint64(0)
         for j in range(count):
             b = out[j]
             out[left] = b
             left += np.uint64(passes_test(tests, row + np.uint64(b) * length, point))
+        row += THREE
     for j in range(left):
         out[j] = slot[out[j]]
     return np.int64(left)

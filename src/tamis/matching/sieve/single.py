@@ -100,5 +100,7 @@ def _emit(
     elif count < MANY:
         count = test_boxes(tests, slot, row, width, point, room)
     else:
-        count = int(sift_boxes(tests, slot, row, width, point, room))
+        is_seldom = array_at(places[14], np.bool_)[s]
+        first = array_at(places[15], np.uint16)[start : stop if is_seldom else start]
+        count = int(sift_boxes(tests, slot, row, width, point, first, room))
     return n + count

@@ -1,0 +1,6 @@
+"""The papers whose experiments there are; loads nothing else."""
+
+PAPERS = {
+    "lesubscribe": "Le Subscribe: figures 9 to 11, additions, naive, tiny domains",
+    "gryphon": "Gryphon: time and nodes against the theorem's bound, space, optimisations",
+}

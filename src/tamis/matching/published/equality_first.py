@@ -1,0 +1,94 @@
+"""What equality-preferred and quarantining share: boxes with equalities are found by those."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.matching.published.asking import Asked, asked_of
+from tamis.matching.published.axis_sets import SetTree
+from tamis.matching.published.boxes import BoxTable, Numbers, Points
+from tamis.matching.published.counting import COUNT, Hits, Positions
+from tamis.matching.published.equality_clusters import EqualityClusters, have_equality
+from tamis.matching.published.hit_counts import HitCounts
+from tamis.matching.published.index import TALLY, Size, Stabbed, Tally, chunks
+from tamis.matching.published.label_groups import Groups
+from tamis.matching.published.predicate_clusters import Clusters
+
+
+class Structures(NamedTuple):
+    """All that a kernel needs to match points."""
+
+    tree: SetTree
+    groups: Groups
+    clusters: Clusters
+    whole: Positions
+    """Of the boxes without equality."""
+    apart: Positions
+    """Of the others, as far as they are counted."""
+    asked: Asked
+    hits: Hits
+
+
+class EqualityFirst(ABC):
+    """Boxes with an equality in equality clusters, the others (``neqsub``) in hit counts."""
+
+    def __init__(self, table: BoxTable) -> None:
+        self._table = table
+        self._equal, self._counts = EqualityClusters(table), HitCounts(table)
+        self.tally: Tally = np.zeros(TALLY, np.int64)
+
+    def add(self, boxes: Numbers) -> None:
+        """Take in boxes."""
+        equal = have_equality(self._table.arrays, boxes)
+        self._add_equal(boxes[equal])
+        self._counts.add(boxes[~equal])
+
+    def remove(self, boxes: Numbers) -> None:
+        """Forget boxes."""
+        equal = have_equality(self._table.arrays, boxes)
+        self._remove_equal(boxes[equal])
+        self._counts.remove(boxes[~equal])
+        if self._equal.is_sparse or self._counts.is_sparse:
+            left = np.concatenate((self._equal.boxes(), self._counts.boxes()))
+            self._equal, self._counts = EqualityClusters(self._table), HitCounts(self._table)
+            self.add(left)
+
+    def stab(self, points: Points) -> Iterator[Stabbed]:
+        """The boxes that points stab."""
+        equal, counts = self._equal, self._counts
+        most = equal.count + int(counts.whole.state[COUNT])
+        tally: Tally = np.zeros(TALLY, np.int64)
+        with counts.lent_hits() as hits:
+            structures = Structures(
+                *(equal.tree, equal.groups, counts.clusters, counts.whole, counts.apart),
+                *(asked_of(equal.tree, points.axes), hits),
+            )
+
+            def fill(first: int, chunk: Stabbed) -> tuple[int, int]:
+                return self._match(structures, points, first, chunk, most, tally)
+
+            yield from chunks(points, most, fill)
+        self.tally += tally
+
+    def size(self) -> Size:
+        """How large it is."""
+        predicates = self._counts.predicates() + self._equal.predicates()
+        return Size(predicates, bytes=self._counts.nbytes + self._equal.nbytes)
+
+    @abstractmethod
+    def _add_equal(self, boxes: Numbers) -> None: ...
+
+    @abstractmethod
+    def _remove_equal(self, boxes: Numbers) -> None: ...
+
+    @staticmethod
+    @abstractmethod
+    def _match(
+        structures: Structures, points: Points, first: int, chunk: Stabbed, most: int, tally: Tally
+    ) -> tuple[int, int]:
+        """Write the boxes of all points from the first on for which there is room: as long as there
+        is some for more than ``most`` pairs."""

@@ -1,0 +1,98 @@
+"""Equality-preferred (Le Subscribe, section 3.1 and figure 4): equalities by hash, others counted.
+
+Subscriptions with equalities are clustered by the attributes of those and found by hash. All other
+predicates, those of subscriptions without any equality (``neqsub``) among them, are in predicate
+clusters and counted; then the counts of the subscriptions that were found and of ``neqsub`` are
+compared.
+
+Time for an event: a lookup for each cluster whose attributes the event has, a sum for each
+satisfied predicate other than equality of each subscription, and a comparison for each subscription
+whose equalities hold or that has none. Adding one: one lookup, and a search and an insertion for
+each predicate other than equality.
+
+Deviation: none. Counts are cleared by taking the sums back where those are few.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.matching.jit import kernel
+from tamis.matching.published.asking import ask_clusters, depth_of, slab_of
+from tamis.matching.published.boxes import Numbers, Points
+from tamis.matching.published.counting import COUNT, DOWN, UP, count_point, write_matched
+from tamis.matching.published.equality_first import EqualityFirst, Structures
+from tamis.matching.published.index import COMPARISONS, EVALUATED, SUMS, Stabbed, Tally
+from tamis.matching.published.label_groups import records_of
+from tamis.matching.published.labels import clear_labels, set_labels
+
+RECORD = 2
+"""Words of a record: the box, and its position apart or -1."""
+FEW = 16
+"""Hits that are cleared in the time of one sum."""
+
+
+class EqualityPreferred(EqualityFirst):
+    """Equalities of boxes by hash, their other predicates by counting."""
+
+    def _add_equal(self, boxes: Numbers) -> None:
+        self._counts.add(boxes, apart=True)
+        self._equal.add(boxes, self._counts.apart.place[boxes])
+
+    def _remove_equal(self, boxes: Numbers) -> None:
+        self._equal.remove(boxes)
+        self._counts.remove(boxes, apart=True)
+
+    @staticmethod
+    def _match(
+        structures: Structures, points: Points, first: int, chunk: Stabbed, most: int, tally: Tally
+    ) -> tuple[int, int]:
+        return match_points(structures, points, first, chunk, most, tally)
+
+
+@kernel
+def match_points(
+    structures: Structures, points: Points, first: int, chunk: Stabbed, most: int, tally: Tally
+) -> tuple[int, int]:
+    """Write the boxes of all points from the first on for which there is room."""
+    tree, groups, clusters, whole, apart, asked, hits = structures
+    middle = len(apart.need)
+    n, point = 0, first
+    while point < len(points.type) and n + most < len(chunk.box):
+        set_labels(points, point, asked.label)
+        sums, tried = count_point(clusters, points, point, hits, middle, UP)
+        for i in range(ask_clusters(tree, groups, points, point, asked, tally)):
+            slab = slab_of(tree, groups, asked, i)
+            if slab >= 0:
+                begin, end = records_of(groups, slab, depth_of(tree, asked, i))
+                n, compared = compare(structures, begin, end, chunk, point, n)
+                tally[COMPARISONS] += compared
+        n = write_matched(whole, hits, middle, chunk, point, n)
+        if FEW * sums < len(hits):
+            count_point(clusters, points, point, hits, middle, DOWN)
+        else:
+            hits[:] = 0
+        clear_labels(points, point, asked.label)
+        tally[SUMS] += sums
+        tally[EVALUATED] += tried
+        tally[COMPARISONS] += whole.state[COUNT]
+        point += 1
+    return point, n
+
+
+@kernel
+def compare(
+    structures: Structures, begin: int, end: int, chunk: Stabbed, point: int, n: int
+) -> tuple[int, int]:
+    """Write the boxes of the records whose hits are what they need; return the next place, and how
+    many were compared."""
+    words, halves = structures.groups.words, structures.groups.words.view(np.int32)
+    need, hits, compared = structures.apart.need, structures.hits, 0
+    for at in range(begin, end, RECORD):
+        box, position = halves[2 * at], words[at + 1]
+        if box >= 0:
+            compared += 1
+            if position < 0 or hits[len(need) + ~position] == need[position]:
+                chunk.point[n], chunk.box[n] = point, box
+                n += 1
+    return n, compared
