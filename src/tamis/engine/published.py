@@ -19,6 +19,7 @@ ALGORITHMS = {
     "quarantining": "Quarantining",
     "gough": "Gough",
     "hanson": "Hanson",
+    "gryphon": "Gryphon",
     "neon": "Neon",
 }
 """Modules of tamis.matching.published, and the class of the index in each."""

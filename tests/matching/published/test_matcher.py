@@ -55,7 +55,7 @@ def test_changes_beside_readers(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
     run_state_machine_as_test(
         machine,
-        settings=settings(max_examples=200 if soak else 12, stateful_step_count=25, deadline=None),
+        settings=settings(max_examples=200 if soak else 8, stateful_step_count=20, deadline=None),
     )
 
 
