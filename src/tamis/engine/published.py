@@ -19,6 +19,7 @@ ALGORITHMS = {
     "quarantining": "Quarantining",
     "gough": "Gough",
     "hanson": "Hanson",
+    "gryphon": "Gryphon",
     "neon": "Neon",
 }
 """Modules of tamis.matching.published, and the class of the index in each."""
@@ -52,7 +53,9 @@ class Published:
 
     def __call__(self, setting: Setting) -> Matcher:
         """A matcher that has nothing yet."""
+        from tamis.matching.published.boxes import BoxTable
         from tamis.matching.published.matcher import PublishedMatcher
+        from tamis.matching.published.state import Make
         from tamis.matching.published.typing import way_of
 
         index = getattr(
@@ -61,7 +64,12 @@ class Published:
         options = dict(self.options)
         types = way_of(index, options.pop(_TYPES, None))
         self._check(options, _options_of(index))
-        matcher: Matcher = PublishedMatcher(setting, partial(index, **options), types)
+        make = Make(partial(index, **options), getattr(index, "takes_comparisons", False))
+        try:
+            make.new(BoxTable())
+        except (TypeError, ValueError) as error:
+            raise TamisError(f"the matcher {self.name!r} refuses its options: {error}") from error
+        matcher: Matcher = PublishedMatcher(setting, make, types)
         return matcher
 
     def _check(self, options: Mapping[str, Any], known: list[str]) -> None:

@@ -21,7 +21,7 @@ from tamis.errors import LimitError, TamisError, UnsupportedError
 from tamis.matching.batch import Batch
 from tamis.matching.published import matcher as matcher_module
 from tamis.matching.published import naive
-from tamis.matching.published.boxes import Numbers
+from tamis.matching.published.boxes import BoxTable, Numbers
 from tamis.matching.published.matcher import PublishedMatcher
 from tamis.matching.published.naive import Naive
 from tests.matching.live_changes import FORKING, LiveChanges
@@ -55,7 +55,7 @@ def test_changes_beside_readers(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
     run_state_machine_as_test(
         machine,
-        settings=settings(max_examples=200 if soak else 12, stateful_step_count=25, deadline=None),
+        settings=settings(max_examples=200 if soak else 8, stateful_step_count=20, deadline=None),
     )
 
 
@@ -358,6 +358,23 @@ def test_options() -> None:
         Published("naive", types=object())
     with pytest.raises(TamisError, match="unknown matcher 'naiv'; did you mean 'naive'"):
         tamis.Engine(matcher="naiv")
+
+
+def test_an_index_may_refuse_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Picky(Naive):
+        def __init__(self, table: BoxTable, share: float = 0.5) -> None:
+            if not 0 < share < 1:
+                raise ValueError(f"share={share}: it is between 0 and 1")
+            super().__init__(table)
+
+    monkeypatch.setattr(naive, "Naive", Picky)
+    with pytest.raises(tamis.TamisError, match=r"refuses its options: share=2: it is between"):
+        tamis.Engine(matcher=Published("naive", share=2))
+    with pytest.raises(tamis.TamisError, match="has no option 'shar'; did you mean 'share'"):
+        tamis.Engine(matcher=Published("naive", shar=2))
+    assert repr(tamis.Engine(matcher=Published("naive", share=0.25)).matcher) == (
+        "Published('naive', share=0.25)"
+    )
 
 
 def test_options_are_saved(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ alone (typing.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,24 +114,40 @@ class BoxTable:
         numbers = np.concatenate((np.array(again, np.int32), new)) if again else new
         self._make_room(top, self._sides + len(sides.axis))
         arrays, first = self.arrays, self._sides
-        last = first + len(sides.axis)
-        if count == 1:
-            (number,) = numbers.tolist()
-            arrays.begin[number], arrays.end[number] = first, last
-        else:
-            arrays.begin[numbers] = sides.start[:-1] + first
-            arrays.end[numbers] = sides.start[1:] + first
+        arrays.begin[numbers] = sides.start[:-1] + first
+        arrays.end[numbers] = sides.start[1:] + first
         arrays.type[numbers] = sides.type
+        last = first + len(sides.axis)
         arrays.axis[first:last] = sides.axis
         arrays.low[first:last], arrays.high[first:last] = sides.low, sides.high
         self.count, self.top, self._sides = self.count + count, top, last
         return numbers
 
+    def add_one(self, type: int, sides: Sequence[tuple[int, int, int]]) -> int:
+        """Take in one box: axes, which ascend, and the least and greatest label on each."""
+        number = self._free.pop() if self._free else self.top
+        first, last = self._sides, self._sides + len(sides)
+        self.top = max(self.top, number + 1)
+        self._make_room(self.top, last)
+        begin, end, types, axis, low, high = self.arrays
+        begin[number], end[number], types[number] = first, last, type
+        for place, side in enumerate(sides, first):
+            axis[place], low[place], high[place] = side
+        self.count, self._sides = self.count + 1, last
+        return number
+
     def remove(self, numbers: Numbers) -> None:
         """Forget boxes."""
-        self._waste += int((self.arrays.end[numbers] - self.arrays.begin[numbers]).sum())
-        self.arrays.begin[numbers] = self.arrays.end[numbers] = 0
-        self._free += numbers.tolist()
+        begin, end = self.arrays.begin, self.arrays.end
+        if len(numbers) == 1:
+            (number,) = numbers.tolist()
+            self._waste += int(end[number]) - int(begin[number])
+            begin[number] = end[number] = 0
+            self._free.append(number)
+        else:
+            self._waste += int((end[numbers] - begin[numbers]).sum())
+            begin[numbers] = end[numbers] = 0
+            self._free += numbers.tolist()
         self.count -= len(numbers)
         if self._waste > 1_024 and 2 * self._waste > self._sides:
             self._sides, self._waste = move_together(self.arrays, self.top), 0

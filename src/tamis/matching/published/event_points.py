@@ -7,7 +7,7 @@ category  price  self                               category 17, price 12       
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from tamis.matching.jit import kernel
 from tamis.matching.points import Points as EventPoints
 from tamis.matching.published.boxes import Labels, Numbers, Offsets, Points
 from tamis.matching.published.label_axes import Ranking
-from tamis.matching.published.typing import STRUCTURES, Columns, Types, typed_points
+from tamis.matching.published.typing import SELF, STRUCTURES, Columns, Types, typed_points
 
 _NO_LABELS = np.empty(0, np.int64)
 
@@ -56,6 +56,31 @@ def passes(
     ends = np.flatnonzero(np.diff(type)) + 1
     for mine, same in zip(np.split(number, ends), np.split(type, ends)):
         yield Pass(int(same[0]), mine, _points(found.ranks, ranking, mine, same, types))
+
+
+def passes_of_one(labels: list[int], types: Types, own: Sequence[int]) -> Iterator[Pass]:
+    """The points of one event, given its labels and types: the same without a kernel."""
+    together = [[0, *own]] if types.way != STRUCTURES else [[each] for each in (0, *own)]
+    for several in together:
+        start, sides = [0], []
+        for type in several:
+            for axis, column in types.pairs(type):
+                label = 0 if column == SELF else labels[column]
+                if label >= 0:
+                    sides.append((axis, label))
+            start.append(len(sides))
+        axes, found = zip(*sides) if sides else ((), ())
+        yield Pass(
+            types.key(several[0]),
+            np.zeros(len(several), np.int32),
+            Points(
+                np.array(start, np.int64),
+                np.array(axes, np.int32),
+                np.array(found, np.int64),
+                np.array(several, np.int32),
+                types.axes,
+            ),
+        )
 
 
 def _points(

@@ -11,16 +11,19 @@ So columns are ranked as the sieve ranks them, by compiled code, and a gather ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.matching.axes import Axis, AxisBuilder
+from tamis.matching.axes import Axis, AxisBuilder, AxisKey
 from tamis.matching.live_axes import LiveAxes, LiveAxis
 from tamis.matching.live_shapes import ShapePlans
 from tamis.matching.published.boxes import UNBOUNDED, Labels, Numbers, Offsets
+from tamis.matching.published.comparisons import ComparisonAxis
 from tamis.matching.terms import TermLines
 from tamis.model.kinds import Kind
+from tamis.model.paths import Path
+from tamis.predicates.normal import Literal
 
 LabelSide = tuple[int, int, int]
 """The number of an axis, the least and the greatest label."""
@@ -56,8 +59,31 @@ class LabelAxes(LiveAxes):
     def __init__(self, terms: TermLines) -> None:
         super().__init__(terms)
         self.terms = terms
+        self.compared: dict[AxisKey, Literal] = {}
+        """The comparisons that have axes, or may have."""
+        self.comparisons: dict[int, ComparisonAxis] = {}
+        """Their axes by number."""
+        self._most: list[int] = []
+        """The greatest label of each axis; -1 where values are true or false."""
         self.plans = ShapePlans(self)
         self._ranking = _NO_RANKING
+
+    def make(self, key: AxisKey) -> LiveAxis:
+        """A new axis."""
+        axis: LiveAxis
+        if key in self.compared:
+            axis = ComparisonAxis(key, self.compared[key])
+            self.comparisons = {**self.comparisons, len(self.builders): axis}
+            self.pointing.add(axis)
+        else:
+            axis = super().make(key)
+        self._most.append(-1 if key.sort == Kind.BOOLEAN else axis.size - 1)
+        return axis
+
+    @property
+    def compared_paths(self) -> set[Path]:
+        """The attributes that are compared with others."""
+        return {path for axis in self.comparisons.values() for path in (axis.left, axis.right)}
 
     @property
     def constants(self) -> int:
@@ -85,13 +111,12 @@ class LabelAxes(LiveAxes):
     def normalised(self, side: LabelSide) -> LabelSide:
         """A side as indexes expect it: an upper end that excludes nothing is UNBOUNDED."""
         number, low, high = side
-        axis = self.builders[number]
-        if low < high:
-            if axis.key.sort == Kind.BOOLEAN:
-                low, high = _of_booleans(axis, low, high)
-            elif high >= axis.size - 1:
-                high = UNBOUNDED
-        return number, low, high
+        most = self._most[number]
+        if low == high or high < most:
+            return side
+        if most < 0:
+            return number, *_of_booleans(self.builders[number], low, high)
+        return number, low, UNBOUNDED
 
 
 def normalise_sides(axes: Sequence[LiveAxis], axis: Numbers, low: Labels, high: Labels) -> None:
@@ -122,6 +147,9 @@ def _constants(axis: LiveAxis) -> tuple[int, bool]:
 
 def finished(live: LiveAxis, terms: TermLines) -> tuple[Axis, Labels]:
     """The finished axis, and the labels of its ranks; behind them stands -1."""
+    if isinstance(live, ComparisonAxis):
+        same: Any = live
+        return same, np.array([0, 1, -1])
     builder = AxisBuilder(live.key, terms)
     if not live.lines:
         axis, _ = builder.finish()

@@ -20,14 +20,15 @@ from tamis.matching.boxrows import BoxRows
 from tamis.matching.live_axes import LiveAxis
 from tamis.matching.protocol import Slot
 from tamis.matching.published.boxes import Numbers, Sides
+from tamis.matching.published.comparisons import with_comparisons
 from tamis.matching.published.label_axes import normalise_sides
 from tamis.matching.published.state import Many, New, State, ordered
 from tamis.matching.published.typing import names_of, type_hole, typed
 from tamis.matching.shapes import Shape
-from tamis.matching.sides import MAX_AXES, Axes, Box
+from tamis.matching.sides import MAX_AXES, Axes, Box, Compiled
 from tamis.model.paths import Path
 from tamis.predicates.expression import Expression
-from tamis.predicates.normal import Literal, normalise
+from tamis.predicates.normal import Conjunction, Literal, normalise
 
 if TYPE_CHECKING:
     from tamis.matching.published.matcher import PublishedMatcher
@@ -115,6 +116,8 @@ class PublishedLoad:
         self._matcher = matcher
         self._path = state.types.path
         self._axes = BulkAxes(state)
+        self._compares = state.make.takes_comparisons
+        self._compared: dict[AxisKey, Literal] = {}
         self._plain, self._checked = Gathered(), Gathered()
         self._owners: list[_Owner] = []
 
@@ -123,7 +126,7 @@ class PublishedLoad:
         form = normalise(expression, self._matcher.setting.limits)
         several = len(form.conjunctions) > 1
         both = [typed(conjunction, self._path) for conjunction in form.conjunctions]
-        compiled = [(type, self._axes.compile(rest)) for type, rest in both]
+        compiled = [(type, self._compiled(rest)) for type, rest in both]
         if all(each.exact for _, each in compiled):
             for type, each in compiled:
                 self._plain.add(slot, type, each.boxes)
@@ -131,6 +134,12 @@ class PublishedLoad:
         for type, each in compiled:
             self._checked.add(len(self._owners), type, each.boxes)
             self._owners.append(_Owner(slot, each.tests, each.oracle, several))
+
+    def _compiled(self, conjunction: Conjunction) -> Compiled:
+        compiled = self._axes.compile(conjunction)
+        if self._compares and compiled.tests:
+            return with_comparisons(compiled, self._axes, self._compared)
+        return compiled
 
     def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape."""
@@ -143,6 +152,7 @@ class PublishedLoad:
     def new(self, state: State, gone: Numbers) -> Many:
         """The boxes in labels, without those of some slots; constants and types are given to the
         state, and conjunctions too."""
+        state.axes.compared |= self._compared
         axes = [_live_axis(builder, state) for builder in self._axes.builders]
         numbers = np.array([state.axes.number(axis.key) for axis in axes], np.int32)
         positions = [_labelled(each, axis) for each, axis in zip(self._axes.builders, axes)]

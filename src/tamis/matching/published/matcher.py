@@ -21,18 +21,18 @@ from tamis.matching.batch import Batch
 from tamis.matching.live_axes import NoRoomError
 from tamis.matching.locking import Locked
 from tamis.matching.protocol import Setting, Slot
-from tamis.matching.published.boxes import BoxTable
-from tamis.matching.published.index import Index
+from tamis.matching.published.comparisons import with_comparisons
 from tamis.matching.published.label_axes import LabelAxes
 from tamis.matching.published.loading import PublishedLoad
+from tamis.matching.published.part import NewBox
 from tamis.matching.published.rebuilding import rebuilt
 from tamis.matching.published.state import (
     CHECKED,
     NOTHING,
     PLAIN,
     Few,
+    Make,
     Many,
-    NewBox,
     State,
 )
 from tamis.matching.published.stats import PublishedStats, stats_of
@@ -58,7 +58,7 @@ class PublishedMatcher(Locked):
     def __init__(
         self,
         setting: Setting,
-        make: Callable[[BoxTable], Index],
+        make: Make,
         types: str,
         state: State | None = None,
     ) -> None:
@@ -110,7 +110,9 @@ class PublishedMatcher(Locked):
                 self._replace(rebuilt(self._state, self._state.axes.terms))
                 new = make(self._state)
             self._state.add(new)
-            self._state.remove(gone)
+            slots = list(gone)
+            if slots:
+                self._state.remove(slots)
             self._changes += 1
             if self._changes >= CHANGES:
                 self._tidy()
@@ -204,6 +206,8 @@ def _of_form(state: State, slot: Slot, form: NormalForm) -> Few:
     axes, several = state.axes, len(form.conjunctions) > 1
     both = [typed(conjunction, state.types.path) for conjunction in form.conjunctions]
     compiled = [(type, axes.compile(rest)) for type, rest in both]
+    if state.make.takes_comparisons:
+        compiled = [(type, with_comparisons(each, axes, axes.compared)) for type, each in compiled]
     is_plain = all(each.exact for _, each in compiled)
     found: list[NewBox] = []
     for type, each in compiled:

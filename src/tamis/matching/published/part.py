@@ -9,7 +9,8 @@ Of the boxes of a subscription the first is known by its slot (state.py); the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from tamis.matching.published.boxes import BoxTable, Numbers, Sides
 from tamis.matching.published.index import Index
 
 NOBODY = -1
+
+
+class NewBox(NamedTuple):
+    """One box: its type, its sides (axis, least and greatest label), and whose it is."""
+
+    type: int
+    sides: Sequence[tuple[int, int, int]]
+    owner: int
 
 
 class Part:
@@ -29,17 +38,27 @@ class Part:
         self.next = np.full(64, NOBODY, np.int32)
         self.repeats = 0
         """Boxes that follow others of the same subscription, so that one point may stab both."""
+        self.told: set[int] = set()
+        """Axes that the index knows to be comparisons of two attributes."""
 
     def add(self, sides: Sides, owner: Numbers) -> Numbers:
         """Take in boxes, or none of them; return their numbers."""
-        numbers = self.table.add(sides)
+        return self._indexed(self.table.add(sides), owner)
+
+    def add_few(self, boxes: Sequence[NewBox]) -> Numbers:
+        """Do the same with boxes of one subscription, whose axes are those of the index."""
+        numbers = [self.table.add_one(type, sides) for type, sides, _ in boxes]
+        return self._indexed(np.array(numbers, np.int32), [box.owner for box in boxes])
+
+    def _indexed(self, numbers: Numbers, owner: Numbers | list[int]) -> Numbers:
         try:
             self.index.add(numbers)
         except BaseException:
             self.table.remove(numbers)
             raise
-        self.owner = _filled(self.owner, self.table.top)
-        self.next = _filled(self.next, self.table.top)
+        if self.table.top > len(self.owner):
+            self.owner = _filled(self.owner, self.table.top)
+            self.next = _filled(self.next, self.table.top)
         self.owner[numbers] = owner
         return numbers
 
@@ -57,6 +76,8 @@ class Part:
 
     def following(self, first: Numbers) -> Numbers:
         """Some boxes, and those that follow them."""
+        if len(first) == 1 and self.next[first[0]] < 0:
+            return first
         found = [first]
         while len(found[-1]):
             after = self.next[found[-1]]
@@ -67,7 +88,8 @@ class Part:
         """Forget boxes."""
         self.index.remove(numbers)
         self.table.remove(numbers)
-        self.repeats -= int((self.next[numbers] >= 0).sum())
+        if self.repeats:
+            self.repeats -= int((self.next[numbers] >= 0).sum())
         self.owner[numbers] = self.next[numbers] = NOBODY
 
     def boxes(self) -> Numbers:
@@ -81,9 +103,7 @@ class Part:
 
 
 def _filled(array: Numbers, size: int) -> Numbers:
-    """The array, or a copy with at least so many entries, those behind it nobody's."""
-    if size <= len(array):
-        return array
+    """A copy with at least so many entries, those behind it nobody's."""
     larger = np.full(max(size, 2 * len(array)), NOBODY, np.int32)
     larger[: len(array)] = array
     return larger

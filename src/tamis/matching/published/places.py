@@ -11,7 +11,7 @@ they have several types (those of slot 3, which are listed apart). Slot 2 has no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -57,19 +57,19 @@ class Places:
         for slot, box in zip(slots[~fresh].tolist(), boxes[~fresh].tolist()):
             self.put(slot, part, box)
 
-    def take(self, slots: Sequence[int]) -> dict[int, Numbers]:
+    def take(self, slots: Iterable[int]) -> dict[int, Numbers]:
         """Forget slots; return, for each part, the first boxes that they had there."""
-        slots = [slot for slot in slots if slot < len(self.place)]
+        known = [slot for slot in slots if slot < len(self.place)]
         found: dict[int, list[int]] = {}
-        if len(slots) < _FEW:
-            for slot in slots:
+        if len(known) < _FEW:
+            for slot in known:
                 place = int(self.place[slot])
                 if place >= 0:
                     found.setdefault(place, []).append(int(self.first[slot]))
                 self._take_scattered(slot, found)
                 self.place[slot] = NOWHERE
             return {part: np.array(boxes, np.int32) for part, boxes in found.items()}
-        gone = np.unique(np.array(slots, np.int32))
+        gone = np.unique(np.array(known, np.int32))
         places, first = self.place[gone], self.first[gone]
         for slot in gone[places == SCATTERED].tolist():
             self._take_scattered(slot, found)

@@ -26,6 +26,7 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
         slots = np.arange(len(state.places), dtype=np.int32)
     types = Types(state.types.way, state.types.path)
     other = State(state.make, LabelAxes(terms), types)
+    other.axes.compared = dict(state.axes.compared)
     plain, checked = (_joined(list(_kept(state, other, slots, kind))) for kind in (PLAIN, CHECKED))
     low, high = (
         np.concatenate([getattr(new.sides, end) for new in (plain, checked)])
@@ -40,6 +41,7 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
     count = len(plain.sides.axis)
     plain = _with_sides(plain, axis[:count], low[:count], high[:count])
     other.add(Many(plain, _with_sides(checked, axis[count:], low[count:], high[count:])))
+    other.axes.compared = {axis.key: axis.literal for axis in other.axes.comparisons.values()}
     other.events, other.was_crowded = state.events, state.is_crowded
     for tally in (state.tally, *(part.index.tally for part in state.parts.values())):
         other.tally += tally

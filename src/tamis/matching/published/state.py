@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from tamis.matching.published.boxes import UNBOUNDED, BoxTable, Numbers, Sides
 from tamis.matching.published.index import TALLY, Index, Tally
 from tamis.matching.published.label_axes import LabelAxes, LabelSide
-from tamis.matching.published.part import Part
+from tamis.matching.published.part import NewBox, Part
 from tamis.matching.published.places import Places
 from tamis.matching.published.residue import Residue
 from tamis.matching.published.typing import NAMES, SELF, STRUCTURES, Types
 from tamis.matching.sides import MAX_AXES
+from tamis.model.paths import Path, format_path
 
 PLAIN, CHECKED = 0, 1
 """Parts are numbered: twice the number of an index of a type, and this."""
@@ -49,12 +50,11 @@ def ordered(sides: Sides) -> Sides:
     return Sides(start, axis[order], low[order], high[order], type)
 
 
-class NewBox(NamedTuple):
-    """One box: its type, its sides, and whose it is."""
+class Make(NamedTuple):
+    """What makes an index, and what it takes that not all do."""
 
-    type: int
-    sides: Sequence[LabelSide]
-    owner: int
+    new: Callable[[BoxTable], Index]
+    takes_comparisons: bool = False
 
 
 class Few(NamedTuple):
@@ -94,7 +94,7 @@ NOTHING = Few(0, (), PLAIN)
 class State:
     """Everything that matching reads; it is changed only while nobody does."""
 
-    def __init__(self, make: Callable[[BoxTable], Index], axes: LabelAxes, types: Types) -> None:
+    def __init__(self, make: Make, axes: LabelAxes, types: Types) -> None:
         self.make = make
         self.axes = axes
         self.types = types
@@ -119,54 +119,67 @@ class State:
 
     def add(self, new: Few | Many) -> None:
         """Take in the boxes of subscriptions, or none of them."""
-        done: list[tuple[int, Numbers, Numbers]] = []
-        divided = self._divided_few(new) if isinstance(new, Few) else self._divided(new)
+        done: list[tuple[int, Numbers]] = []
         try:
-            for number, (sides, owner, slot) in divided:
-                part = self.parts.get(number) or Part(self.make)
-                boxes = part.add(sides, owner)
-                self.parts[number] = part
-                done.append((number, boxes, slot))
+            if isinstance(new, Few):
+                for number, boxes in self._divided_few(new):
+                    done.append((number, self._part(number).add_few(boxes)))
+            else:
+                for number, (sides, owner, _) in self._divided(new):
+                    done.append((number, self._part(number).add(sides, owner)))
         except BaseException:
-            for number, boxes, _ in done:
-                self.parts[number].remove(boxes)
-                self._forget_empty(number)
-            self.types.count(new.types(), 0)
-            self.residue.removed += new.conjunctions()
+            self._undo(new, done)
             raise
         if self.types.numbers:
             self.types.count(new.types(), 1)
-        for number, boxes, slot in done:
-            if len(boxes) == 1:
-                self.places.put(int(slot[0]), number, int(boxes[0]))
-            else:
-                slots, first = self.parts[number].link(boxes, slot)
-                self.places.put_many(slots, number, first)
+        for number, boxes_added in done:
+            self._note_places(number, boxes_added)
 
-    def _divided_few(self, new: Few) -> Iterator[tuple[int, New]]:
+    def _part(self, number: int) -> Part:
+        part = self.parts.get(number)
+        if part is None:
+            part = self.parts[number] = Part(self.make.new)
+        if self.make.takes_comparisons:
+            self._tell_comparisons(part)
+        return part
+
+    def _tell_comparisons(self, part: Part) -> None:
+        """Let an index know which axes are comparisons, before it has boxes on them."""
+        index: Any = part.index
+        for number, axis in self.axes.comparisons.items():
+            if number not in part.told:
+                part.told.add(number)
+                left, right = format_path(axis.left), format_path(axis.right)
+                index.compare(number, left, axis.comparison, right)
+
+    def _undo(self, new: Few | Many, done: list[tuple[int, Numbers]]) -> None:
+        for number, boxes in done:
+            self.parts[number].remove(boxes)
+        for number in list(self.parts):
+            self._forget_empty(number)
+        self.types.count(new.types(), 0)
+        self.residue.removed += new.conjunctions()
+
+    def _note_places(self, number: int, boxes: Numbers) -> None:
+        if len(boxes) == 1:
+            box = int(boxes[0])
+            self.places.put(int(self.owners(number, box)), number, box)
+        else:
+            slots, first = self.parts[number].link(boxes, self.owners(number, boxes))
+            self.places.put_many(slots, number, first)
+
+    def _divided_few(self, new: Few) -> Iterable[tuple[int, list[NewBox]]]:
         """Boxes by the part that they go to, with the axes that its index knows."""
         by_part: dict[int, list[NewBox]] = {}
-        for box in new.boxes:
-            by_part.setdefault(2 * self.types.key(box.type) + new.kind, []).append(box)
-        for number, boxes in by_part.items():
-            start, sides = [0], []
-            for box in boxes:
-                sides += self._sides_of_type(box)
-                start.append(len(sides))
-            axis, low, high = zip(*sides) if sides else ((), (), ())
-            owner = np.array([box.owner for box in boxes], np.int32)
-            found = Sides(
-                np.array(start, np.int64),
-                np.array(axis, np.int32),
-                np.array(low, np.int64),
-                np.array(high, np.int64),
-                np.array([box.type for box in boxes], np.int32),
-            )
-            yield number, New(found, owner, np.full(len(boxes), new.slot, np.int32))
+        for type, sides, owner in new.boxes:
+            number = 2 * self.types.key(type) + new.kind
+            box = NewBox(type, self._sides_of_type(type, sides), owner)
+            by_part.setdefault(number, []).append(box)
+        return by_part.items()
 
-    def _sides_of_type(self, box: NewBox) -> list[LabelSide]:
-        types, type = self.types, box.type
-        found = [(types.axis(type, axis), low, high) for axis, low, high in box.sides]
+    def _sides_of_type(self, type: int, sides: Sequence[LabelSide]) -> list[LabelSide]:
+        types = self.types
+        found = [(types.axis(type, axis), low, high) for axis, low, high in sides]
         if not found and types.way == NAMES:
             found.append((types.axis(type, SELF), 0, UNBOUNDED))
         found.sort()
@@ -214,10 +227,17 @@ class State:
 
     # What there is.
 
-    def owners(self, number: int, boxes: Numbers) -> Numbers:
+    def owners(self, number: int, boxes: Any) -> Any:
         """The slots of boxes of a part."""
         owner = self.parts[number].owner[boxes]
         return self.residue.slots(owner) if number & 1 == CHECKED else owner
+
+    @property
+    def valued(self) -> list[Path]:
+        """The attributes whose values are asked for, not only their labels."""
+        paths = self.residue.checks.paths
+        compared = self.axes.compared_paths
+        return sorted({*paths, *compared}) if compared else paths
 
     @property
     def is_plain(self) -> bool:

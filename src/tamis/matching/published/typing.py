@@ -39,6 +39,7 @@ from tamis.matching.batch import Batch
 from tamis.matching.found import FoundAxis
 from tamis.matching.published.boxes import Numbers, Offsets
 from tamis.matching.shapes import Shape
+from tamis.model.event import Event
 from tamis.model.kinds import Kind
 from tamis.model.paths import Path
 from tamis.predicates.expression import Contains
@@ -51,7 +52,12 @@ SELF = -1
 
 
 def way_of(index: type, asked: str | None = None) -> str:
-    """How an index keeps types apart: the way that it was asked for, unless it takes types."""
+    """How an index keeps types apart: the way that it was asked for, unless it takes types.
+
+    By default types have structures: who compares the hit counts of all boxes then does so with
+    those of one type, which on W1 with 8 types is five times faster, with 64 ten times; the others
+    do not care (benchmarks/event_types.py).
+    """
     if getattr(index, "takes_types", False):
         if asked is not None:
             raise TamisError(f"{index.__name__} keeps event types apart itself: leave out types=")
@@ -127,6 +133,7 @@ class Types:
         """Of each type how many there are."""
         self._free: list[int] = []
         self._axes: list[dict[int, int]] = [{}]
+        self._pairs: list[list[tuple[int, int]]] | None = None
         self._columns: Columns | None = None
         self.finder: FoundTypes | None = None
         """What finds the types of events, if it was asked for."""
@@ -143,7 +150,7 @@ class Types:
                 self._names.append("")
                 self._axes.append({})
             self.numbers[name], self._names[number] = number, name
-            self._columns = self.finder = None
+            self._pairs = self._columns = self.finder = None
         return number
 
     def key(self, type: int) -> int:
@@ -159,7 +166,7 @@ class Types:
                 self._boxes[type] += change * boxes
                 if not self._boxes[type]:
                     self._free.append(self.numbers.pop(self._names[type]))
-                    self._columns = self.finder = None
+                    self._pairs = self._columns = self.finder = None
 
     def axis(self, type: int, axis: int) -> int:
         """The number by which an index knows an axis of a type."""
@@ -168,7 +175,7 @@ class Types:
         if number is None:
             number = known[axis] = self.axes if self.way == NAMES else axis
             self.axes = max(self.axes, number + 1)
-            self._columns = None
+            self._pairs = self._columns = None
         return number
 
     def axes_of(self, type: Numbers, axis: Numbers) -> Numbers:
@@ -181,10 +188,16 @@ class Types:
             table[each, place] = self.axis(each, place - 1)
         return table[type, axis + 1] if self.way == NAMES else axis
 
+    def pairs(self, type: int) -> list[tuple[int, int]]:
+        """The axes of a type: their numbers, ascending, and how events have them."""
+        if self._pairs is None:
+            self._pairs = [sorted((n, axis) for axis, n in each.items()) for each in self._axes]
+        return self._pairs[type]
+
     def columns(self) -> Columns:
         """The axes of all types."""
         if self._columns is None:
-            own = [sorted((number, axis) for axis, number in each.items()) for each in self._axes]
+            own = [self.pairs(type) for type in range(len(self._axes))]
             flat = np.array([pair for each in own for pair in each], np.int32).reshape(-1, 2)
             start = np.cumsum([0, *map(len, own)])
             self._columns = Columns(start, flat[:, 1].copy(), flat[:, 0].copy())
@@ -196,6 +209,14 @@ class Types:
         if finder is None:
             finder = self.finder = FoundTypes(self.path, self.numbers)
         return finder.rows(batch)
+
+    def of_event(self, event: Event) -> list[int]:
+        """The types of one event, ascending."""
+        numbers = self.numbers
+        if not numbers:
+            return []
+        strings = (value for value in event.values(self.path) if isinstance(value, str))
+        return sorted({numbers[value] for value in strings if value in numbers})
 
     def names(self) -> list[str | None]:
         """The names by number."""

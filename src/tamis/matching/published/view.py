@@ -18,7 +18,8 @@ from tamis.matching.batch import Batch
 from tamis.matching.checks import Candidates
 from tamis.matching.points import Points, points_of
 from tamis.matching.protocol import Pairs, Slot
-from tamis.matching.published.event_points import Pass, TypesOfRows, passes
+from tamis.matching.published.comparisons import write_labels
+from tamis.matching.published.event_points import Pass, TypesOfRows, passes, passes_of_one
 from tamis.matching.published.part import Part
 from tamis.matching.published.places import SCATTERED
 from tamis.matching.published.state import CHECKED, PLAIN, State
@@ -51,13 +52,14 @@ class PublishedView:
         """The slots of all subscriptions that one event matches."""
         state = self._state
         pointing = state.axes.pointing
-        batch = Batch([event])
         if not state.is_plain or not pointing.can_tell(event):
-            found = self.match_batch(batch, None)
+            found = self.match_batch(Batch([event]), None)
         else:
             state.events[0] += 1
-            points = Points(pointing.point(event).reshape(1, -1), None, [])
-            every = passes(points, None, state.types, self._types(batch))
+            labels = pointing.point(event).tolist()
+            for number, axis in state.axes.comparisons.items():
+                labels[number] = axis.label(event)
+            every = passes_of_one(labels, state.types, state.types.of_event(event))
             found = self._plain(every, None, 1)
         return [slot for pairs in found for slot in pairs.slot.tolist()]
 
@@ -77,7 +79,7 @@ class PublishedView:
 
     def _pointed(self, batch: Batch) -> Iterator[tuple[int, Batch, Points, TypesOfRows | None]]:
         """The points of a batch: labels of events, ranks of columns; and the types of the rows."""
-        axes, valued = self._state.axes, self._state.residue.checks.paths
+        axes, valued = self._state.axes, self._state.valued
 
         def of_events(events: Sequence[Event]) -> Points:
             return points_of(events, list(axes.builders), valued, np.int64)
@@ -87,11 +89,12 @@ class PublishedView:
         ):
             try:
                 types = self._types(piece)
+                write_labels(points, piece, axes.comparisons)
             except (UnsupportedTypeError, ArrowException):
-                events = Batch(piece.events())
-                yield first, events, of_events(events.events()), self._types(events)
-            else:
-                yield first, piece, points, types
+                piece = Batch(piece.events())
+                points, types = of_events(piece.events()), self._types(piece)
+                write_labels(points, piece, axes.comparisons)
+            yield first, piece, points, types
 
     def _types(self, batch: Batch) -> TypesOfRows | None:
         types = self._state.types
