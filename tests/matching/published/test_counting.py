@@ -108,12 +108,12 @@ def test_blocks_that_match_wholly_are_written_in_their_order() -> None:
     positions = with_positions(no_positions(), 4 * BLOCK, 4 * BLOCK, 1)
     for box in range(4 * BLOCK):
         take_position(positions, box, 1)
-    hits = np.ones(10 + len(positions.need), np.uint8)
-    hits[10 + BLOCK : 10 + 2 * BLOCK] = 0
-    hits[10 + 2 * BLOCK + 3] = 0
+    hits = np.ones(BLOCK + len(positions.need), np.uint8)
+    hits[BLOCK + BLOCK : BLOCK + 2 * BLOCK] = 0
+    hits[BLOCK + 2 * BLOCK + 3] = 0
     chunk = Stabbed(np.empty(4 * BLOCK, np.int32), np.empty(4 * BLOCK, np.int32))
-    n = write_matched(positions, hits, 10, chunk, 0, 0)
-    expected = [box for box in range(4 * BLOCK) if hits[10 + box]]
+    n = write_matched(positions, hits, BLOCK, chunk, 0, 0)
+    expected = [box for box in range(4 * BLOCK) if hits[BLOCK + box]]
     assert chunk.box[:n].tolist() == expected
 
 

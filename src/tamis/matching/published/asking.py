@@ -14,8 +14,10 @@ from tamis.matching.jit import kernel, prefetch
 from tamis.matching.published.axis_sets import (
     AXIS,
     BOXES,
+    CHILD,
     CHILDREN,
     DEPTH,
+    NEXT,
     PARENT,
     SetTree,
     find_child,
@@ -32,11 +34,11 @@ class Asked(NamedTuple):
     label: Labels
     """By axis; -1 where the event has none."""
     node: Numbers
-    """Of the clusters that are asked."""
+    """The sets of axes that the event has; then those whose clusters are asked; then those that
+    have the hash of its labels."""
     hash: Labels
     slot: Offsets
     """The first that has the hash."""
-    stack: Labels
 
 
 def asked_of(tree: SetTree, axes: int) -> Asked:
@@ -47,7 +49,6 @@ def asked_of(tree: SetTree, axes: int) -> Asked:
         np.empty(nodes, np.int32),
         np.empty(nodes, np.int64),
         np.empty(nodes, np.int64),
-        np.empty(3 * (axes + 1), np.int64),
     )
 
 
@@ -57,30 +58,45 @@ def ask_clusters(
 ) -> int:
     """Find the groups that have the hash of a point's labels on the axes of a cluster; return how
     many they are."""
-    stop, mask = points.start[point + 1], len(groups.slot) - 1
-    node, following, hash = asked.stack[0::3], asked.stack[1::3], asked.stack[2::3]
-    node[0], following[0], hash[0] = 0, points.start[point], SEED
-    depth = n = 0
-    while depth >= 0:
-        a = following[depth]
-        if a == stop:
-            depth -= 1
-            continue
-        following[depth] += 1
-        at = find_child(tree, node[depth], points.axis[a])
-        if at < 0:
-            continue
-        child, mix = number_of(tree.child[at]), mixed(hash[depth], points.label[a])
-        tally[VISITED] += 1
-        if tree.node[child, BOXES]:
-            asked.node[n], asked.hash[n] = child, mixed(mix, child)
+    count, mask, n = reach_sets(tree, points, point, asked), len(groups.slot) - 1, 0
+    for i in range(1, count):
+        node = asked.node[i]
+        if tree.node[node, BOXES]:
+            asked.node[n], asked.hash[n] = node, mixed(asked.hash[i], node)
             prefetch(groups.slot, asked.hash[n] & mask)
-            tally[EVALUATED] += tree.node[child, DEPTH]
+            tally[EVALUATED] += tree.node[node, DEPTH]
             n += 1
-        if tree.node[child, CHILDREN]:
-            depth += 1
-            node[depth], following[depth], hash[depth] = child, a + 1, mix
+    tally[VISITED] += count - 1
     return find_hashes(groups, asked, n)
+
+
+@kernel
+def reach_sets(tree: SetTree, points: Points, point: int, asked: Asked) -> int:
+    """Write all sets of axes that a point has, the empty one first, and hashes of its labels there;
+    return how many they are."""
+    node, begin, end = tree.node, points.start[point], points.start[point + 1]
+    asked.node[0], asked.hash[0] = 0, SEED
+    i, n = 0, 1
+    while i < n:
+        parent, hash = asked.node[i], asked.hash[i]
+        if node[parent, CHILDREN] <= end - begin:
+            child = node[parent, CHILD]
+            while child:
+                label = asked.label[node[child, AXIS]]
+                if label >= 0:
+                    asked.node[n], asked.hash[n] = child, mixed(hash, label)
+                    n += 1
+                child = node[child, NEXT]
+        else:
+            for a in range(begin, end):
+                if points.axis[a] > node[parent, AXIS]:
+                    at = find_child(tree, parent, points.axis[a])
+                    if at >= 0:
+                        asked.node[n] = number_of(tree.child[at])
+                        asked.hash[n] = mixed(hash, points.label[a])
+                        n += 1
+        i += 1
+    return n
 
 
 @kernel

@@ -8,9 +8,9 @@ of all of them with what they need is a sweep over bytes.
     need         2   1   1   0   3   1
     hits         2   0   0   0   1   1         matched: 17, 9 (which needs none), 2
 
-Boxes that come many at once get positions in the order of their first inequality: the codes that an
-event satisfies in a cluster then are nearly runs of positions, and so are the boxes that match.
-A free position needs one hit and never gets it.
+Boxes that come many at once get positions by need and then in the order of their first inequality:
+the codes that an event satisfies in a cluster then are nearly runs of positions, and so are the
+boxes that match. A free position needs one hit and never gets it.
 
 Boxes *apart* are not swept; somebody asks for the counts of some of them. The hits of both are one
 array, those apart before the others, so that counting needs not tell them apart:
@@ -53,9 +53,11 @@ TOP, FREE, COUNT = range(3)
 UP, DOWN = np.int64(1), np.int64(-1)
 """Steps of counting, and of taking it back."""
 BLOCK = 64
-"""Positions that are compared at once."""
+"""Room for positions comes in multiples of this, so that hits can be compared by words."""
 _LEAST, _GREATEST = -(1 << 31), (1 << 31) - 1
 """Codes below and above all others."""
+_NONE, _EIGHT, _BYTE = np.uint64(0), np.uint64(8), np.uint64(0xFF)
+_LOWER = np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
 class Positions(NamedTuple):
@@ -130,9 +132,12 @@ def count_point(
         first = OPERATORS * points.axis[a]
         if first + OPERATORS < len(clusters.begin):
             for cluster in range(first, first + OPERATORS):
-                added, steps = count_cluster(clusters, cluster, points.label[a], hits, middle, step)
-                sums += added
-                tried += steps
+                if clusters.begin[cluster] < clusters.begin[cluster + 1]:
+                    added, steps = count_cluster(
+                        clusters, cluster, points.label[a], hits, middle, step
+                    )
+                    sums += added
+                    tried += steps
     return sums, tried
 
 
@@ -140,14 +145,12 @@ def count_point(
 def count_cluster(
     clusters: Clusters, cluster: int, label: int, hits: Hits, middle: int, step: np.int64
 ) -> tuple[int, int]:
-    """Do so for the predicates of one cluster, given the point's label on its axis.
+    """Do so for the predicates of one cluster, which has some, given the point's label on its axis.
 
     Satisfied are: of *at least*, those whose labels are at most the point's; of *at most*, those
     whose labels are at least the point's.
     """
     first, last = clusters.begin[cluster], clusters.begin[cluster + 1]
-    if first == last:
-        return 0, 0
     words, codes = clusters.words, clusters.words.view(np.int32)
     operator = cluster % OPERATORS
     below = operator == AT_LEAST
@@ -184,8 +187,8 @@ def count_cluster(
 @kernel
 def add_run(hits: Hits, middle: int, codes: Numbers, begin: int, end: int, step: np.int64) -> None:
     """Add a step to the hits of codes that lie side by side."""
-    for i in range(begin, end):
-        hits[middle + codes[i]] += step
+    for code in codes[begin:end]:
+        hits[np.uintp(middle + code)] += step  # unsigned: Numba need not look for negative places
 
 
 # --- comparing -----------------------------------------------------------------------------------
@@ -196,20 +199,39 @@ def write_matched(
     positions: Positions, hits: Hits, middle: int, chunk: Stabbed, point: int, n: int
 ) -> int:
     """Write the boxes whose hits are what they need, of all that are not apart, from place n of a
-    chunk on, which must have room for one more than those; return the next place. Most blocks match
-    wholly or not at all."""
-    need, box, start = positions.need, positions.box, n
-    for first in range(0, positions.state[TOP], BLOCK):
-        equal = 0
-        for i in range(first, first + BLOCK):
-            equal += hits[middle + i] == need[i]
-        if equal == BLOCK:
-            for i in range(BLOCK):
-                chunk.box[n + i] = box[first + i]
-            n += BLOCK
-        elif equal:
-            for i in range(first, first + BLOCK):
-                chunk.box[n] = box[i]
-                n += hits[middle + i] == need[i]
-    chunk.point[start:n] = point
-    return n
+    chunk on, which must have room for one more than those; return the next place."""
+    if positions.need.itemsize == 1:
+        end = int(compare_bytes(positions, hits, middle, chunk.box, n))
+    else:
+        end = n
+        for position in range(positions.state[TOP]):
+            chunk.box[end] = positions.box[position]
+            end += hits[middle + position] == positions.need[position]
+    chunk.point[n:end] = point
+    return end
+
+
+@kernel
+def compare_bytes(
+    positions: Positions, hits: Hits, middle: int, out: Numbers, first: int
+) -> np.int64:
+    """Compare eight positions at once: mostly none of them matches, or all do.
+
+    A byte of ``apart`` is 0 where hits are what is needed: where its lower bits plus 127 do not
+    carry into the highest one, nor is that set.
+    """
+    needed, counted = positions.need.view(np.uint64), hits.view(np.uint64)
+    box, n = positions.box, np.uintp(first)
+    begin = np.uintp(middle // 8)
+    for word in range(np.uintp(-(-positions.state[TOP] // 8))):
+        apart = counted[begin + word] ^ needed[word]
+        if apart == _NONE:
+            for i in range(_EIGHT):
+                out[n + i] = box[_EIGHT * word + i]
+            n += _EIGHT
+        elif ~((apart & _LOWER) + _LOWER | apart | _LOWER) != _NONE:
+            for i in range(_EIGHT):
+                out[n] = box[_EIGHT * word + i]
+                n += np.uintp(apart & _BYTE == _NONE)
+                apart >>= _EIGHT
+    return np.int64(n)

@@ -61,14 +61,16 @@ from tamis.matching.published.slots import (
 
 
 @kernel
-def have_equality(table: BoxArrays, boxes: Numbers) -> NDArray[np.bool_]:
-    """Which boxes have one."""
-    found = np.zeros(len(boxes), np.bool_)
+def have_equality(table: BoxArrays, boxes: Numbers) -> tuple[NDArray[np.bool_], int]:
+    """Which boxes have one, and how many."""
+    found, count = np.zeros(len(boxes), np.bool_), 0
     for i, box in enumerate(boxes):
         for side in range(table.begin[box], table.end[box]):
             if table.low[side] == table.high[side]:
                 found[i] = True
-    return found
+                count += 1
+                break
+    return found, count
 
 
 class EqualityClusters:

@@ -43,15 +43,19 @@ class EqualityFirst(ABC):
 
     def add(self, boxes: Numbers) -> None:
         """Take in boxes."""
-        equal = have_equality(self._table.arrays, boxes)
-        self._add_equal(boxes[equal])
-        self._counts.add(boxes[~equal])
+        equal, others = self._divided(boxes)
+        if len(equal):
+            self._add_equal(equal)
+        if len(others):
+            self._counts.add(others)
 
     def remove(self, boxes: Numbers) -> None:
         """Forget boxes."""
-        equal = have_equality(self._table.arrays, boxes)
-        self._remove_equal(boxes[equal])
-        self._counts.remove(boxes[~equal])
+        equal, others = self._divided(boxes)
+        if len(equal):
+            self._remove_equal(equal)
+        if len(others):
+            self._counts.remove(others)
         if self._equal.is_sparse or self._counts.is_sparse:
             left = np.concatenate((self._equal.boxes(), self._counts.boxes()))
             self._equal, self._counts = EqualityClusters(self._table), HitCounts(self._table)
@@ -78,6 +82,13 @@ class EqualityFirst(ABC):
         """How large it is."""
         predicates = self._counts.predicates() + self._equal.predicates()
         return Size(predicates, bytes=self._counts.nbytes + self._equal.nbytes)
+
+    def _divided(self, boxes: Numbers) -> tuple[Numbers, Numbers]:
+        """The boxes that have an equality, and the others."""
+        equal, count = have_equality(self._table.arrays, boxes)
+        if 0 < count < len(boxes):
+            return boxes[equal], boxes[~equal]
+        return (boxes, boxes[:0]) if count else (boxes[:0], boxes)
 
     @abstractmethod
     def _add_equal(self, boxes: Numbers) -> None: ...

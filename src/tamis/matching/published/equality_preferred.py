@@ -68,10 +68,10 @@ def match_points(
                 n, compared = compare(structures, begin, end, chunk, point, n)
                 tally[COMPARISONS] += compared
         n = write_matched(whole, hits, middle, chunk, point, n)
-        if FEW * sums < len(hits):
-            count_point(clusters, points, point, hits, middle, DOWN)
-        else:
+        if FEW * sums > len(hits):
             hits[:] = 0
+        elif sums:
+            count_point(clusters, points, point, hits, middle, DOWN)
         clear_labels(points, point, asked.label)
         tally[SUMS] += sums
         tally[EVALUATED] += tried
@@ -90,9 +90,8 @@ def compare(
     need, hits, compared = structures.apart.need, structures.hits, 0
     for at in range(begin, end, RECORD):
         box, position = halves[2 * at], words[at + 1]
-        if box >= 0:
-            compared += 1
-            if position < 0 or hits[len(need) + ~position] == need[position]:
-                chunk.point[n], chunk.box[n] = point, box
-                n += 1
+        uncounted, place = position < 0, max(position, 0)
+        chunk.point[n], chunk.box[n] = point, box
+        n += (box >= 0) & (uncounted | (hits[len(need) + ~place] == need[place]))
+        compared += box >= 0
     return n, compared

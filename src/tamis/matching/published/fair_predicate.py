@@ -148,11 +148,12 @@ def count_all(
 
 
 def deal_clusters(clusters: Clusters, threads: int) -> NDArray[Any]:
-    """The thread of each cluster: the largest first, each to whom has least so far."""
+    """The thread of each cluster, or -1 if it is empty: the largest first, each to whom has least
+    so far."""
     size = np.zeros(len(clusters.begin) - 1, np.int64)
     measure_clusters(clusters, size)
-    owner, load = np.empty(len(size), np.int64), np.zeros(threads, np.int64)
-    for cluster in np.argsort(-size, kind="stable").tolist():
+    owner, load = np.full(len(size), -1), np.zeros(threads, np.int64)
+    for cluster in np.argsort(-size, kind="stable")[: np.count_nonzero(size)].tolist():
         owner[cluster] = load.argmin()
         load[owner[cluster]] += size[cluster]
     return owner

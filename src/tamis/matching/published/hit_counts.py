@@ -140,7 +140,9 @@ class HitCounts:
             counted = need > 0
             boxes, need = boxes[counted], need[counted]
             cluster, label = cluster[counted], label[counted]
-        order = sort_rows(sort_rows(np.arange(len(boxes), dtype=np.int32), label), cluster)
+        order = np.arange(len(boxes), dtype=np.int32)
+        for column in (label, cluster, need):
+            order = sort_rows(order, column)
         boxes, need = boxes[order], need[order]
         positions = self._make_positions(apart, len(boxes), int(need.max(initial=0)))
         take_positions(positions, boxes, need)

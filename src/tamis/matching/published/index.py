@@ -80,5 +80,8 @@ def chunks(
     while point < len(points.type):
         chunk = Stabbed(np.empty(room, np.int32), np.empty(room, np.int32))
         point, count = fill(point, chunk)
-        if count:
-            yield Stabbed(chunk.point[:count].copy(), chunk.box[:count].copy())
+        found = Stabbed(chunk.point[:count], chunk.box[:count])
+        if count > room // 2:
+            yield found
+        elif count:  # in less memory
+            yield Stabbed(found.point.copy(), found.box.copy())

@@ -206,7 +206,7 @@ def evaluate(
 ) -> int:
     """Evaluate all predicates of an operation, and count those that hold; return how many
     subscriptions have one by now."""
-    comparison, block = operation[COMPARISON], operation[HEAD]
+    comparison, block, sums = operation[COMPARISON], operation[HEAD], 0
     rows = (operation[ROWS] - 1) % BLOCK + 1
     while block >= 0:
         for row in range(block * BLOCK, block * BLOCK + rows):
@@ -222,7 +222,8 @@ def evaluate(
                 both.sub_id[found] = box
                 found += both.held[box] == 0
                 both.held[box] += 1
-                tally[SUMS] += 1
+                sums += 1
         block, rows = tables.following[block], BLOCK
+    tally[SUMS] += sums
     tally[EVALUATED] += operation[ROWS] * (comparison != ALWAYS)
     return found
