@@ -49,6 +49,8 @@ from tamis.matching.published.index import EVALUATED, TALLY, VISITED, Size, Stab
 MOST_NODES = 1_000_000
 HELD_BY_NODE = 32
 """Boxes in leaves that there may be for each node of the limit."""
+SHORT_SORT = 16
+"""Boxes that are sorted by insertion."""
 
 NODES, EDGES, HELD, WORK = range(4)
 """What a build may run out of: nodes, edges, boxes in leaves, boxes on the path."""
@@ -128,7 +130,7 @@ class Gough:
     def _built(self, boxes: Numbers, limit: int) -> tuple[Tree, Offsets]:
         """The tree of some boxes, and how large it is; built again with more room if need be."""
         most = [limit + 1, 1 << 62, HELD_BY_NODE * limit, 1 << 62]
-        least = [64, 64, 64 + len(boxes), 64 + 2 * len(boxes)]
+        least = [1_024, 2_048, 1_024 + 16 * len(boxes), 64 + 8 * len(boxes)]
         room = [min(max(a, 2 * b), c) for a, b, c in zip(least, self._used.tolist(), most)]
         while True:
             tree, path = _empty_tree(room), _empty_path(room[WORK], self._axes)
@@ -138,7 +140,7 @@ class Gough:
                 return _trimmed(tree, path.used), path.used
             if room[short] == most[short]:
                 raise _too_large(short, len(boxes), limit)
-            room[short] = min(2 * room[short], most[short])
+            room = [min(4 * had, bound) for had, bound in zip(room, most)]
 
     def stab(self, points: Points) -> Iterator[Stabbed]:
         """The boxes that points stab."""
@@ -250,7 +252,8 @@ def hold(tree: Tree, path: Path, node: int, first: int, last: int) -> None:
     if end > len(tree.box):
         used[SHORT] = HELD
         return
-    tree.box[begin:end] = path.box[first:last]
+    for i in range(first, last):
+        tree.box[begin + i - first] = path.box[i]
     tree.axis[node], tree.begin[node], tree.end[node], tree.other[node] = -1, begin, end, 0
     used[HELD], used[MOST] = end, max(used[MOST], last - first)
 
@@ -277,8 +280,8 @@ def branch(arrays: BoxArrays, tree: Tree, path: Path, node: int, first: int, las
     tree.begin[node], tree.end[node] = begin, end
     used[EDGES], used[PREDICATES] = end, used[PREDICATES] + last - care
     used[WORK] = max(used[WORK], 2 * last - first)
-    box[last : last + free] = box[first:care]
-    side[last : last + free] = side[first:care]
+    for i in range(free):
+        box[last + i], side[last + i] = box[first + i], side[first + i]
     frame = path.frame[used[DEPTH]]
     frame[NODE], frame[EDGE], frame[NEXT] = node, begin - 1, care
     frame[LAST], frame[STOP], frame[FREE] = last, last + free, free
@@ -289,7 +292,7 @@ def branch(arrays: BoxArrays, tree: Tree, path: Path, node: int, first: int, las
 def sort_by_low(low: Labels, path: Path, first: int, last: int) -> None:
     """Sort boxes by where their sides begin."""
     box, side = path.box, path.side
-    if last - first > 16:
+    if last - first > SHORT_SORT:
         order = first + np.argsort(low[side[first:last]])
         box[first:last], side[first:last] = box[order], side[order]
         return
@@ -312,13 +315,27 @@ def write_cuts(arrays: BoxArrays, sides: Offsets, cut: Labels, begin: int) -> in
         if arrays.high[side] < UNBOUNDED:
             cut[end] = arrays.high[side] + 1
             end += 1
-    cut[begin:end].sort()
+    sort_labels(cut, begin, end)
     n = begin
     for i in range(begin, end):
         if i == begin or cut[i] != cut[i - 1]:
             cut[n] = cut[i]
             n += 1
     return n
+
+
+@kernel
+def sort_labels(label: Labels, begin: int, end: int) -> None:
+    """Sort a slice, which is short as a rule."""
+    if end - begin > 2 * SHORT_SORT:
+        label[begin:end].sort()
+        return
+    for i in range(begin + 1, end):
+        one, j = label[i], i
+        while j > begin and label[j - 1] > one:
+            label[j] = label[j - 1]
+            j -= 1
+        label[j] = one
 
 
 @kernel

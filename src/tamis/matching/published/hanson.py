@@ -21,26 +21,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tamis.matching.jit import kernel
-from tamis.matching.published.boxes import (
-    UNBOUNDED,
-    BoxArrays,
-    BoxTable,
-    Labels,
-    Numbers,
-    Points,
-)
+from tamis.matching.jit import kernel, prefetch
+from tamis.matching.published.boxes import BoxArrays, BoxTable, Labels, Numbers, Points
 from tamis.matching.published.index import EVALUATED, TALLY, VISITED, Size, Stabbed, Tally, chunks
 from tamis.matching.published.interval_forest import IntervalForest
-from tamis.matching.published.interval_tree import BLOCK, MOST_MARKS, Forest, way_to
+from tamis.matching.published.interval_tree import BLOCK, MOST_MARKS, Forest, Marks, way_to
 from tamis.matching.published.selectivity import (
     most_selective,
     sample_of_constants,
     sample_of_points,
 )
 
-EVERY = 0
-"""The axis of the forest on which every event has a label; axis a of boxes is a + 1 there."""
+EVERY = -1
+"""The axis on which every event has a label; the forest numbers axes from here."""
 SAMPLED = 1 << 16
 """Boxes whose constants are looked at."""
 
@@ -63,11 +56,8 @@ class Hanson:
             some = np.arange(0, self._table.top, step, dtype=np.int32)
             self._sample = sample_of_constants(self._table.sides(some))
             self._resample_at = 2 * max(count, 32)
-        side = most_selective(arrays, boxes, self._sample)
-        axis = np.where(side < 0, EVERY, arrays.axis[side] + 1).astype(np.int32)
-        low = np.where(side < 0, 0, arrays.low[side])
-        high = np.where(side < 0, UNBOUNDED, arrays.high[side])
-        self._forest.add(boxes, axis, low, high)
+        axis, low, high = most_selective(arrays, boxes, self._sample)
+        self._forest.add(boxes, axis - EVERY, low, high)
 
     def remove(self, boxes: Numbers) -> None:
         """Forget boxes."""
@@ -108,20 +98,21 @@ def find(
     """Write the boxes of all points from the first on for which there is room."""
     labels = np.full(points.axes, -1, np.int64)
     slots = np.empty(MOST_MARKS, np.int64)
-    n, point = 0, first
+    marks, n, point = forest.marks, 0, first
     while point < len(points.type) and n + most <= len(chunk.box):
         begin, end = points.start[point], points.start[point + 1]
         for a in range(begin, end):
             labels[points.axis[a]] = points.label[a]
         before = n
-        for s in range(way_to(forest, EVERY, 0, slots)):
-            n = verify(forest, slots[s], arrays, labels, -1, chunk.box, n, tally)
-        for a in range(begin, end):
-            axis = points.axis[a]
-            ways = way_to(forest, axis + 1, points.label[a], slots)
-            tally[VISITED] += ways
-            for s in range(ways):
-                n = verify(forest, slots[s], arrays, labels, axis, chunk.box, n, tally)
+        for a in range(begin - 1, end):
+            axis, label = EVERY, 0
+            if a >= begin:
+                axis, label = points.axis[a], points.label[a]
+            passed = way_to(forest, axis - EVERY, label, slots)
+            tally[VISITED] += passed
+            for slot in slots[:passed]:
+                if marks.held[slot]:
+                    n = verify(marks, slot, arrays, labels, axis, chunk.box, n, tally)
         chunk.point[before:n] = point
         for a in range(begin, end):
             labels[points.axis[a]] = -1
@@ -131,7 +122,7 @@ def find(
 
 @kernel
 def verify(
-    forest: Forest,
+    marks: Marks,
     slot: int,
     arrays: BoxArrays,
     labels: Labels,
@@ -140,15 +131,24 @@ def verify(
     n: int,
     tally: Tally,
 ) -> int:
-    """Write the boxes of a slot whose sides all hold; that on one axis does, it is not tried."""
-    marks, evaluated = forest.marks, 0
+    """Write the boxes of a slot whose sides all hold; that on one axis does, it is not tried. The
+    sides of the boxes of a block are asked for from memory together."""
+    evaluated = 0
     block, left = marks.first[slot], marks.held[slot]
     while left:
         fill = (left - 1) % BLOCK + 1
+        prefetch(marks.interval, marks.next[block] * BLOCK)
+        for place in range(block * BLOCK, block * BLOCK + fill):
+            side = arrays.begin[marks.interval[place]]
+            if arrays.end[marks.interval[place]] - side > 1:
+                prefetch(arrays.axis, side)
+                prefetch(arrays.low, side)
+                prefetch(arrays.high, side)
         for place in range(block * BLOCK, block * BLOCK + fill):
             box = marks.interval[place]
             holds = True
-            for side in range(arrays.begin[box], arrays.end[box]):
+            sides = arrays.end[box] - arrays.begin[box]
+            for side in range(arrays.begin[box], arrays.end[box] if sides > 1 else 0):
                 axis = arrays.axis[side]
                 if axis == besides:
                     continue

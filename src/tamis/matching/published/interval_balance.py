@@ -6,6 +6,8 @@ changed anything; it is called again when there are more.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tamis.matching.jit import kernel
@@ -35,6 +37,43 @@ from tamis.matching.published.interval_tree import (
 )
 
 
+class Part(NamedTuple):
+    """A subtree, which may be none, and the two ends that it lies between."""
+
+    parent: int
+    top: int
+    below: int
+    above: int
+
+
+class Plan(NamedTuple):
+    """What a part is to become."""
+
+    every: Numbers
+    """The intervals that end in it."""
+    old: int
+    """How many of them, the first ones, are there."""
+    tree: Nodes
+    """Numbered from 1 by ascending key; ``right[0]`` is the root."""
+    more_nodes: int
+    more_blocks: int
+
+
+@kernel
+def enter(
+    root: Numbers, intervals: Intervals, numbers: Numbers, axis: Numbers, low: Labels, high: Labels
+) -> bool:
+    """Write down what new intervals are; False if there is no room."""
+    for i in range(len(numbers)):
+        if numbers[i] >= len(intervals.axis) or axis[i] >= len(root):
+            return False
+        number = numbers[i]
+        intervals.low[number] = low[i] if low[i] > 0 else -1
+        intervals.high[number], intervals.axis[number] = high[i], axis[i]
+        intervals.mark[number] = -1
+    return True
+
+
 @kernel
 def insert_each(forest: Forest, numbers: Numbers, step: int) -> int:
     """Insert one after the other, and balance after each. Return the next step: an interval is
@@ -54,8 +93,10 @@ def insert_each(forest: Forest, numbers: Numbers, step: int) -> int:
 def remove_each(forest: Forest, numbers: Numbers, step: int) -> int:
     """Remove one after the other, and balance after each. Return the next step, as above."""
     while step <= len(numbers):
-        if step > 0 and not balance(forest, numbers[step - 1]):
-            return step
+        if step > 0:
+            if not balance(forest, numbers[step - 1]):
+                return step
+            forest.intervals.axis[numbers[step - 1]] = -1
         if step < len(numbers):
             remove(forest, numbers[step])
         step += 1
@@ -90,7 +131,6 @@ def remove(forest: Forest, number: int) -> None:
         drop(forest, place)
         forest.state[STEPS] += 1
         place = following
-    forest.intervals.mark[number] = -1
     tree = forest.root[forest.intervals.axis[number]]
     if low >= 0:
         remove_end(forest, tree, low)
@@ -119,7 +159,7 @@ def balance_way(forest: Forest, tree: int, end: int) -> bool:
     while node:
         forest.state[STEPS] += 1
         if 10 * max(weight[left[node]], weight[right[node]]) > 7 * weight[node]:
-            return rebuild(forest, parent, node, below, above, np.empty(0, np.int32))
+            return rebuild(forest, parent, node, below, above)
         if key[node] == end:
             return True
         parent = node
@@ -133,39 +173,58 @@ def balance_way(forest: Forest, tree: int, end: int) -> bool:
 
 
 @kernel
-def plant(forest: Forest, axis: int, new: Numbers) -> bool:
-    """Build the tree of an axis anew, with new intervals that have an end; False if there is no
-    room."""
-    if not has_room(forest, 1, 0):
+def rebuild(forest: Forest, parent: int, top: int, below: int, above: int) -> bool:
+    """Build a subtree anew that is about what lies between two ends; False if there is no room."""
+    part = Part(parent, top, below, above)
+    plan = planned(forest, part, np.empty(0, np.int32))
+    if not has_room(forest, plan.more_nodes, plan.more_blocks):
         return False
-    tree = tree_of(forest, axis)
-    if not rebuild(forest, tree, forest.nodes.right[tree], -1, UNBOUNDED, new):
-        return False
-    forest.nodes.weight[tree] = forest.nodes.weight[forest.nodes.right[tree]]
+    carry_out(forest, part, plan)
     return True
 
 
 @kernel
-def rebuild(forest: Forest, parent: int, top: int, below: int, above: int, new: Numbers) -> bool:
-    """Build a subtree anew that is about what lies between two ends; False if there is no room."""
-    old, nodes, blocks = gather(forest, top, below)
+def plan_tree(forest: Forest, axis: int, new: Numbers) -> Plan:
+    """Plan to build the tree of an axis anew, with new intervals that have an end."""
+    tree = forest.root[axis]
+    part = Part(tree, forest.nodes.right[tree] if tree else 0, -1, UNBOUNDED)
+    plan = planned(forest, part, new)
+    has_room(forest, plan.more_nodes + 1, plan.more_blocks)
+    return plan
+
+
+@kernel
+def plant(forest: Forest, axis: int, plan: Plan) -> None:
+    """Build the tree of an axis anew, for which there is room."""
+    tree = tree_of(forest, axis)
+    carry_out(forest, Part(tree, forest.nodes.right[tree], -1, UNBOUNDED), plan)
+    forest.nodes.weight[tree] = forest.nodes.weight[forest.nodes.right[tree]]
+
+
+@kernel
+def planned(forest: Forest, part: Part, new: Numbers) -> Plan:
+    """A balanced subtree with the intervals that end in a part, and new ones."""
+    old, nodes, blocks = gather(forest, part.top, part.below)
     every = np.concatenate((old, new))
-    plan = shape(ends_between(forest.intervals, every, below, above))
-    needed = blocks_of(plan, forest.intervals, every, below, above)
-    if not has_room(forest, len(plan.key) - 1 - nodes, needed - blocks):
-        return False
-    for number in old:
-        unmark(forest, number, below, above)
-    fell(forest, top)
-    root = grow(forest, plan)
-    replace_child(forest.nodes, parent, top, root)
+    tree = shape(ends_between(forest.intervals, every, part))
+    needed = blocks_of(tree, forest.intervals, every, part)
+    return Plan(every, len(old), tree, len(tree.key) - 1 - nodes, needed - blocks)
+
+
+@kernel
+def carry_out(forest: Forest, part: Part, plan: Plan) -> None:
+    """Put a subtree that was planned in the place of what is there."""
+    for number in plan.every[: plan.old]:
+        unmark(forest, number, part)
+    fell(forest, part.top)
+    root = grow(forest, plan.tree)
+    replace_child(forest.nodes, part.parent, part.top, root)
     slots = np.empty(MOST_MARKS, np.int64)
-    for number in every:
+    for number in plan.every:
         low, high = forest.intervals.low[number], forest.intervals.high[number]
-        n = cover(forest.nodes, root, below, above, low, high, slots)
+        n = cover(forest.nodes, root, part.below, part.above, low, high, slots)
         for i in range(n):
             put(forest, slots[i], number)
-    return True
 
 
 @kernel
@@ -211,8 +270,9 @@ def gather(forest: Forest, top: int, below: int) -> tuple[Numbers, int, int]:
 
 
 @kernel
-def ends_between(intervals: Intervals, numbers: Numbers, below: int, above: int) -> Labels:
-    """The ends of intervals between two others, ascending."""
+def ends_between(intervals: Intervals, numbers: Numbers, part: Part) -> Labels:
+    """The ends of intervals in a part, ascending."""
+    below, above = part.below, part.above
     ends = np.empty(2 * len(numbers), np.int64)
     n = 0
     for number in numbers:
@@ -230,8 +290,7 @@ def ends_between(intervals: Intervals, numbers: Numbers, below: int, above: int)
 
 @kernel
 def shape(ends: Labels) -> Nodes:
-    """The nodes of a balanced tree, numbered from 1 by ascending key; ``right[0]`` is the root. A
-    subtree is split where half its weight is reached."""
+    """The nodes of a balanced tree: a subtree is split where half its weight is reached."""
     first = np.empty(len(ends) + 1, np.int64)  # of the ends of each node
     n = 0
     for i in range(len(ends)):
@@ -271,14 +330,14 @@ def shape(ends: Labels) -> Nodes:
 
 
 @kernel
-def blocks_of(plan: Nodes, intervals: Intervals, numbers: Numbers, below: int, above: int) -> int:
+def blocks_of(tree: Nodes, intervals: Intervals, numbers: Numbers, part: Part) -> int:
     """How many blocks the marks of a tree need that is planned."""
-    count = np.zeros(3 * len(plan.key), np.int32)
+    count = np.zeros(3 * len(tree.key), np.int32)
     slots = np.empty(MOST_MARKS, np.int64)
     blocks = 0
     for number in numbers:
         low, high = intervals.low[number], intervals.high[number]
-        n = cover(plan, plan.right[0], below, above, low, high, slots)
+        n = cover(tree, tree.right[0], part.below, part.above, low, high, slots)
         for slot in slots[:n]:
             blocks += count[slot] % BLOCK == 0
             count[slot] += 1
@@ -286,14 +345,15 @@ def blocks_of(plan: Nodes, intervals: Intervals, numbers: Numbers, below: int, a
 
 
 @kernel
-def unmark(forest: Forest, number: int, below: int, above: int) -> None:
-    """Take an interval's marks between two ends out of their chain."""
+def unmark(forest: Forest, number: int, part: Part) -> None:
+    """Take an interval's marks in a part out of their chain."""
     marks, mark = forest.marks, forest.intervals.mark
     place, kept = mark[number], -1
     while place >= 0:
         forest.state[STEPS] += 1
         following = marks.more[place]
-        if not below < forest.nodes.key[marks.slot[place // BLOCK] // 3] < above:
+        key = forest.nodes.key[marks.slot[place // BLOCK] // 3]
+        if not part.below < key < part.above:
             kept = place
         elif kept < 0:
             mark[number] = following
@@ -303,12 +363,12 @@ def unmark(forest: Forest, number: int, below: int, above: int) -> None:
 
 
 @kernel
-def grow(forest: Forest, plan: Nodes) -> int:
-    """Make the nodes of a plan; return the root."""
-    made = np.zeros(len(plan.key), np.int32)
-    for i in range(1, len(plan.key)):
-        made[i] = make_node(forest, plan.key[i], plan.weight[i])
-    for i in range(1, len(plan.key)):
-        forest.nodes.left[made[i]] = made[plan.left[i]]
-        forest.nodes.right[made[i]] = made[plan.right[i]]
-    return int(made[plan.right[0]])
+def grow(forest: Forest, tree: Nodes) -> int:
+    """Make the nodes of a tree that was planned; return the root."""
+    made = np.zeros(len(tree.key), np.int32)
+    for i in range(1, len(tree.key)):
+        made[i] = make_node(forest, tree.key[i], tree.weight[i])
+    for i in range(1, len(tree.key)):
+        forest.nodes.left[made[i]] = made[tree.left[i]]
+        forest.nodes.right[made[i]] = made[tree.right[i]]
+    return int(made[tree.right[0]])

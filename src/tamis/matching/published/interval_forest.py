@@ -7,7 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from tamis.matching.published.boxes import UNBOUNDED, Labels, Numbers, Offsets, grown
-from tamis.matching.published.interval_balance import insert_each, plant, remove_each
+from tamis.matching.published.interval_balance import (
+    enter,
+    insert_each,
+    plan_tree,
+    plant,
+    remove_each,
+)
 from tamis.matching.published.interval_tree import (
     BLOCK,
     FIRST_BLOCK,
@@ -32,19 +38,16 @@ class IntervalForest:
     """Intervals by number, each on one axis; they come and go."""
 
     def __init__(self) -> None:
-        numbers = np.zeros(64, np.int64), np.zeros(64, np.int64)
-        there = np.full(64, -1, np.int32), np.full(64, -1, np.int32)
-        self.arrays = _empty_forest(8, Intervals(*numbers, *there))
+        ends = np.zeros(64, np.int64), np.zeros(64, np.int64)
+        there = np.full(64, -1, np.int32), np.zeros(64, np.int32)
+        self.arrays = _empty_forest(8, Intervals(*ends, *there))
         self.count = 0
 
     def add(self, numbers: Numbers, axis: Numbers, low: Labels, high: Labels) -> None:
         """Take in intervals under numbers that are free; 0 and UNBOUNDED are no ends."""
-        if not len(numbers):
-            return
-        self._make_numbers(int(numbers.max()) + 1, int(axis.max()) + 1)
-        intervals = self.arrays.intervals
-        intervals.low[numbers] = np.where(low > 0, low, -1)
-        intervals.high[numbers], intervals.axis[numbers] = high, axis
+        if not enter(self.arrays.root, self.arrays.intervals, numbers, axis, low, high):
+            self._make_numbers(int(numbers.max()) + 1, int(axis.max()) + 1)
+            enter(self.arrays.root, self.arrays.intervals, numbers, axis, low, high)
         self.count += len(numbers)
         if len(numbers) >= BULK:
             numbers = self._plant(numbers)
@@ -54,9 +57,10 @@ class IntervalForest:
         """Forget intervals."""
         self.count -= len(numbers)
         are_most = len(numbers) >= BULK and len(numbers) > self.count
-        if not are_most:
+        if are_most:
+            self.arrays.intervals.axis[numbers] = -1
+        else:
             self._go(remove_each, numbers)
-        self.arrays.intervals.axis[numbers] = -1
         blocks = len(self.arrays.marks.next)
         is_wasteful = blocks > 4 * MOST_MARKS and self.arrays.state[FREE_BLOCKS] > 0.8 * blocks
         if are_most or is_wasteful:
@@ -82,8 +86,11 @@ class IntervalForest:
                 continue
             has_end = (intervals.low[run] >= 0) | (intervals.high[run] < UNBOUNDED)
             rest.append(run[~has_end])
-            while not plant(self.arrays, intervals.axis[run[0]], run[has_end]):
-                self._make_room()
+            new = run[has_end]
+            new = new[np.argsort(intervals.low[new], kind="stable")]  # neighbours, one by one
+            plan = plan_tree(self.arrays, intervals.axis[run[0]], new)
+            self._make_room()
+            plant(self.arrays, intervals.axis[run[0]], plan)
             nodes = self.arrays.nodes
         return np.concatenate(rest)
 
@@ -96,10 +103,9 @@ class IntervalForest:
     def _make_numbers(self, top: int, axes: int) -> None:
         root, nodes, marks, intervals, state = self.arrays
         size = len(intervals.low)
-        if top > size or axes > len(root):
-            intervals = Intervals(*(grown(array, top) for array in intervals))
-            intervals.axis[size:] = intervals.mark[size:] = -1
-            self.arrays = Forest(grown(root, axes), nodes, marks, intervals, state)
+        intervals = Intervals(*(grown(array, top) for array in intervals))
+        intervals.axis[size:] = -1
+        self.arrays = Forest(grown(root, axes), nodes, marks, intervals, state)
 
     def _make_room(self) -> None:
         """Make as many nodes and blocks as are lacking, or twice as many as there are."""

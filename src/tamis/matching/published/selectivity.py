@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.matching.jit import kernel
 from tamis.matching.published.boxes import (
@@ -60,16 +59,20 @@ def _sorted(axis: Numbers, label: Labels) -> tuple[Offsets, Labels]:
 
 
 @kernel
-def most_selective(arrays: BoxArrays, boxes: Numbers, sample: Sample) -> NDArray[np.int64]:
-    """The side of each box that the fewest events are in; -1 if it has none."""
-    chosen = np.full(len(boxes), -1, np.int64)
+def most_selective(
+    arrays: BoxArrays, boxes: Numbers, sample: Sample
+) -> tuple[Numbers, Labels, Labels]:
+    """The side of each box that the fewest events are in; axis -1 and all labels if it has none."""
+    axis, low = np.full(len(boxes), -1, np.int32), np.zeros(len(boxes), np.int64)
+    high = np.full(len(boxes), UNBOUNDED, np.int64)
     for i in range(len(boxes)):
         least = np.inf
         for side in range(arrays.begin[boxes[i]], arrays.end[boxes[i]]):
             share = share_of(sample, arrays.axis[side], arrays.low[side], arrays.high[side])
             if share < least:
-                chosen[i], least = side, share
-    return chosen
+                least = share
+                axis[i], low[i], high[i] = arrays.axis[side], arrays.low[side], arrays.high[side]
+    return axis, low, high
 
 
 @kernel
