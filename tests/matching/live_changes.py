@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import strategies as st
@@ -25,6 +26,8 @@ class LiveChanges(RuleBasedStateMachine):
     ids = st.sampled_from("pqrstuvw")
 
     matcher: str | tamis.Published = "sieve"
+    refusal: tuple[type[Exception], ...] = ()
+    """What a change may raise that is refused, and changes nothing then."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,8 +50,9 @@ class LiveChanges(RuleBasedStateMachine):
 
     @rule(id=ids, expression=attribute_expressions() | dense_expressions())
     def replace(self, id: str, expression: Any) -> None:
-        self.engine.subscribe(expression, id=id, replace=True)
-        self.model[id] = expression
+        with suppress(*self.refusal):
+            self.engine.subscribe(expression, id=id, replace=True)
+            self.model[id] = expression
 
     @rule()
     def replace_always(self) -> None:
@@ -64,8 +68,9 @@ class LiveChanges(RuleBasedStateMachine):
     @rule(expressions=st.lists(dense_expressions(), min_size=3, max_size=6))
     def load(self, expressions: list[Any]) -> None:
         rows = {f"many{number}": one for number, one in enumerate(expressions)}
-        self.engine.subscribe_many(rows, replace=True)
-        self.model |= rows
+        with suppress(*self.refusal):
+            self.engine.subscribe_many(rows, replace=True)
+            self.model |= rows
 
     @rule()
     def settle(self) -> None:

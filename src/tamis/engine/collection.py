@@ -201,7 +201,8 @@ class Collection(Locked):
         collect = _collects(errors)
         rows = read_rows(table)
         first = list(islice(rows, _BULK))
-        if len(first) == _BULK:
+        may_refuse = isinstance(self._make, Published)  # some rows, when others are in already
+        if len(first) == _BULK or (first and may_refuse):
             blocks = self.read_blocks(chain(first, rows), errors=errors)
             bulk = self._take_blocks(blocks, replace, collect)
             ids: Any = bulk.ids().to_pylist()
