@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from tamis.matching.costs import Cost
     from tamis.matching.expecting import Expecting
-    from tamis.matching.plan import Plan, Stats
-    from tamis.matching.published.stats import PublishedStats
+    from tamis.matching.plan import Plan
 
 
 class Engine(Collection):
@@ -153,9 +152,10 @@ class Engine(Collection):
         with self._lock:
             self._matcher.learn(sample)
 
-    def stats(self) -> Stats | PublishedStats:
-        """How much the engine holds, by part, and what an event is expected to cost; of a published
-        matcher the quantities of its paper, and what all events so far have cost in these."""
+    def stats(self) -> Any:
+        """How much the engine holds, by part, and what an event is expected to cost (``Stats``); of
+        a published matcher the quantities of its paper, and what all events so far have cost in
+        these (``PublishedStats``)."""
         found = self._matcher.stats()
         store = {"ids": self._store.id_bytes, "texts": self._store.texts.nbytes}
         return dataclasses.replace(found, subscriptions=len(self), bytes={**found.bytes, **store})
