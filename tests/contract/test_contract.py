@@ -3,14 +3,16 @@
 The rules that the cases cite are those of matching, by number: 1 binding, 2 truth, 3 kinds,
 4 order, 5 variables, 6 exactness, 7 ids. A matcher is under the contract from the moment that
 ``MATCHERS`` names it. The published algorithms share all but their index: the first of them runs in
-all modes, the others in those in which events and changes meet the index.
+all modes, the others in those in which events and changes meet the index: in one for each group of
+cases, which differ by matcher, or in all of them in the soak.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,15 +133,23 @@ MODES: list[Mode] = [
 
 
 INDEXED: list[Mode] = [by_match, by_arrow, among_others, after_replacing]
-RUNS = [
-    pytest.param(matcher, mode, id=f"{mode.__name__}-{matcher}")
-    for matcher in MATCHERS
-    for mode in (INDEXED if matcher in list(ALGORITHMS)[1:] else MODES)
-]
 
 
-@pytest.mark.parametrize(("matcher", "mode"), RUNS)
-@pytest.mark.parametrize("group", GROUPS)
+def runs() -> Iterator[Any]:
+    """Groups, matchers and modes."""
+    soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+    others = list(ALGORITHMS)[1:]
+    for number, group in enumerate(GROUPS):
+        for matcher in MATCHERS:
+            modes = MODES
+            if matcher in others:
+                turn = (number + others.index(matcher)) % len(INDEXED)
+                modes = INDEXED if soak else INDEXED[turn : turn + 1]
+            for mode in modes:
+                yield pytest.param(matcher, mode, group, id=f"{group}-{mode.__name__}-{matcher}")
+
+
+@pytest.mark.parametrize(("matcher", "mode", "group"), list(runs()))
 def test_cases(matcher: str, mode: Mode, group: str, tmp_path: Path) -> None:
     """One test for each group, since ten matchers on all cases in all modes would be 80,000."""
     wrong = []
