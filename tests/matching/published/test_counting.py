@@ -122,7 +122,7 @@ def test_more_predicates_than_a_byte_counts(together: bool) -> None:
     """A box of 256 predicates has none left over when the count turns around."""
     table = BoxTable()
     counts = HitCounts(table)
-    few = table.add(random_sides(default_rng(3), 600, 256, 5))
+    few = table.add(random_sides(default_rng(3), 520, 256, 5))
     counts.add(few)
     wide = random_sides(default_rng(3), 1, 1, 5)._replace(
         start=np.array([0, 256]),

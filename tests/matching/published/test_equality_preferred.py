@@ -31,7 +31,7 @@ def test_many_at_once(equal: float) -> None:
 
 
 def test_memory_comes_back() -> None:
-    check_churn(EqualityPreferred, 3, rounds=20, size=3000)
+    check_churn(EqualityPreferred, 3, rounds=8, size=3000)
 
 
 def test_what_is_counted_and_what_is_compared() -> None:

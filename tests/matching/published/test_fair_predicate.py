@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from tamis.matching.published import fair_predicate
 from tamis.matching.published.boxes import UNBOUNDED, BoxTable, points_of_labels
 from tamis.matching.published.fair_predicate import FairPredicate, deal_clusters
 from tamis.matching.published.index import COMPARISONS, EVALUATED, SUMS
@@ -39,7 +40,7 @@ def test_many_at_once(equal: float) -> None:
 
 
 def test_memory_comes_back() -> None:
-    check_churn(FairPredicate, 1, rounds=20, size=1200)
+    check_churn(FairPredicate, 1, rounds=8, size=6000)
 
 
 def predicates_of(sides) -> list[list[tuple[int, int, int]]]:
@@ -86,14 +87,19 @@ def test_it_does_as_many_sums_and_comparisons_as_the_paper_says(make) -> None:
     assert index.size().predicates == len({each for own in predicates for each in own})
 
 
-def test_threads_give_the_same_pairs_in_the_same_order() -> None:
+@pytest.mark.parametrize("room", [1, 1 << 14, 1 << 24])
+def test_threads_give_the_same_pairs_in_the_same_order(room: int, monkeypatch) -> None:
+    """Events come in blocks of one, of a few, or all at once."""
+    monkeypatch.setattr(fair_predicate, "ROOM", room)
     rng = default_rng(6)
     table = BoxTable()
     alone, three = FairPredicate(table), together(table)
-    boxes = table.add(random_sides(rng, 2000, AXES, VALUES))
+    boxes = table.add(random_sides(rng, 1500, AXES, 4))
     alone.add(boxes)
     three.add(boxes)
-    points = random_points(rng, 700, AXES, VALUES)
+    points = random_points(rng, 200, AXES, 4)
+    assert len(list(alone.stab(points))) > 1
+    alone.tally[:] = 0
     assert pairs_of(three, points) == pairs_of(alone, points)
     assert three.tally.tolist() == alone.tally.tolist()
 

@@ -27,7 +27,7 @@ def test_many_at_once() -> None:
 
 
 def test_memory_comes_back() -> None:
-    check_churn(Neon, 4, rounds=5, size=6000)
+    check_churn(Neon, 4, rounds=2, size=8000)
 
 
 @pytest.mark.parametrize("seed", range(6))

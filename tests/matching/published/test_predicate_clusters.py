@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from tamis.matching.published.memory import is_sparse
 from tamis.matching.published.predicate_clusters import (
     ENTRIES,
     PAGE,
@@ -15,7 +16,7 @@ from tamis.matching.published.predicate_clusters import (
     Clusters,
     empty_clusters,
     insert,
-    is_sparse,
+    page_usage,
     remove,
     tail_of,
     with_room,
@@ -139,12 +140,12 @@ def test_pages_with_hardly_anything_left_are_noticed() -> None:
     cluster, label, code = (np.array(column) for column in zip(*entries, strict=True))
     rows = Postings(cluster.astype(np.int32), label, code.astype(np.int32))
     clusters = loaded(empty_clusters(), rows, 1)
-    assert not is_sparse(clusters)
+    assert not is_sparse(page_usage(clusters))
     for entry in entries:
         if entry[1] % 100:
             remove(clusters, *entry)
-    assert is_sparse(clusters)
+    assert is_sparse(page_usage(clusters))
     nothing = Postings(cluster[:0].astype(np.int32), label[:0], code[:0].astype(np.int32))
     clusters = loaded(clusters, nothing, 1)
-    assert not is_sparse(clusters)
+    assert not is_sparse(page_usage(clusters))
     assert entries_of(clusters) == entries[::100]

@@ -25,7 +25,7 @@ def test_many_at_once(equal: float) -> None:
 
 
 def test_memory_comes_back() -> None:
-    check_churn(Quarantining, 2, rounds=20, size=6000)
+    check_churn(Quarantining, 2, rounds=8, size=6000)
 
 
 def test_what_is_counted_and_what_is_verified() -> None:

@@ -36,6 +36,7 @@ from tamis.matching.published.boxes import (
     grown,
 )
 from tamis.matching.published.index import Stabbed
+from tamis.matching.published.memory import Usage
 from tamis.matching.published.predicate_clusters import (
     PAGE,
     Clusters,
@@ -90,6 +91,12 @@ def with_positions(positions: Positions, more: int, boxes: int, need: int) -> Po
     place = grown(place, boxes)
     place[known:] = -1
     return Positions(larger, grown(box, len(larger)), place, state)
+
+
+def position_usage(positions: Positions) -> Usage:
+    """The memory of positions."""
+    each = positions.need.itemsize + positions.box.itemsize
+    return Usage(len(positions.need) * each, int(positions.state[COUNT]) * each)
 
 
 @kernel

@@ -37,7 +37,6 @@ from tamis.matching.published.boxes import BoxArrays, BoxTable, Labels, Numbers,
 from tamis.matching.published.label_groups import (
     GROUPS,
     LIVE,
-    ROOM,
     SIDE,
     TOP,
     WANTED,
@@ -50,6 +49,7 @@ from tamis.matching.published.label_groups import (
     records_of,
     roomy_group,
 )
+from tamis.matching.published.memory import Usage
 from tamis.matching.published.slots import (
     EMPTY,
     SEED,
@@ -102,10 +102,9 @@ class EqualityClusters:
         """The boxes that are there."""
         return np.flatnonzero(self.groups.place).astype(np.int32)
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether it takes far more memory than it needs."""
-        return len(self.groups.words) > max(8 * ROOM, 8 * int(self.groups.state[LIVE]))
+    def usages(self) -> list[Usage]:
+        """Memory that grows, and how much of it is used."""
+        return [Usage(self.groups.words.nbytes, int(self.groups.state[LIVE]) * 8)]
 
     @property
     def nbytes(self) -> int:

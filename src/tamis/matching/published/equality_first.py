@@ -16,6 +16,7 @@ from tamis.matching.published.equality_clusters import EqualityClusters, have_eq
 from tamis.matching.published.hit_counts import HitCounts
 from tamis.matching.published.index import TALLY, Size, Stabbed, Tally, chunks
 from tamis.matching.published.label_groups import Groups
+from tamis.matching.published.memory import is_sparse
 from tamis.matching.published.predicate_clusters import Clusters
 
 
@@ -56,7 +57,7 @@ class EqualityFirst(ABC):
             self._remove_equal(equal)
         if len(others):
             self._counts.remove(others)
-        if self._equal.is_sparse or self._counts.is_sparse:
+        if is_sparse(*self._equal.usages(), *self._counts.usages()):
             left = np.concatenate((self._equal.boxes(), self._counts.boxes()))
             self._equal, self._counts = EqualityClusters(self._table), HitCounts(self._table)
             self.add(left)

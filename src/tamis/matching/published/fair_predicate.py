@@ -48,6 +48,7 @@ from tamis.matching.published.index import (
     Tally,
     chunks,
 )
+from tamis.matching.published.memory import is_sparse
 from tamis.matching.published.predicate_clusters import PAGE, Clusters, tail_of
 from tamis.matching.published.predicates import OPERATORS
 
@@ -71,7 +72,7 @@ class FairPredicate:
     def remove(self, boxes: Numbers) -> None:
         """Forget boxes."""
         self._counts.remove(boxes)
-        if self._counts.is_sparse:
+        if is_sparse(*self._counts.usages()):
             left = self._counts.boxes()
             self._counts = HitCounts(self._table)
             self._counts.add(left)

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from tamis.matching.jit import kernel
 from tamis.matching.published.boxes import AT_MOST, BoxArrays, BoxTable, Labels, Numbers
 from tamis.matching.published.counting import (
-    BLOCK,
-    COUNT,
     FREE,
     TOP,
     Hits,
     Positions,
     leave_position,
     no_positions,
+    position_usage,
     take_position,
     with_positions,
 )
+from tamis.matching.published.memory import Usage
 from tamis.matching.published.predicate_clusters import (
     ENTRIES,
     PAGE,
@@ -30,7 +30,7 @@ from tamis.matching.published.predicate_clusters import (
     Clusters,
     empty_clusters,
     insert,
-    is_sparse,
+    page_usage,
     remove,
     with_room,
 )
@@ -67,7 +67,10 @@ class HitCounts:
     def lent_hits(self) -> Iterator[Hits]:
         """Hit counts, all 0, and so they must be again in the end; one thread uses them."""
         need, size = self.whole.need, self.middle + len(self.whole.need)
-        hits = self._idle.pop() if self._idle else need[:0]
+        try:
+            hits = self._idle.pop()
+        except IndexError:  # asking first whether there are some would not be safe with threads
+            hits = need[:0]
         if len(hits) < size or hits.dtype != need.dtype:
             hits = np.zeros(size, need.dtype)
         yield hits
@@ -94,13 +97,9 @@ class HitCounts:
         box = self.whole.box[: self.whole.state[TOP]]
         return box[box >= 0]
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether it takes far more memory than it needs."""
-        return is_sparse(self.clusters) or any(
-            len(each.need) > 16 * BLOCK and len(each.need) > 8 * int(each.state[COUNT])
-            for each in (self.whole, self.apart)
-        )
+    def usages(self) -> list[Usage]:
+        """Memory that grows, and how much of it is used."""
+        return [page_usage(self.clusters), *map(position_usage, (self.whole, self.apart))]
 
     @property
     def nbytes(self) -> int:

@@ -45,18 +45,19 @@ from tamis.matching.published.index import (
     chunks,
 )
 from tamis.matching.published.labels import clear_labels, set_labels
+from tamis.matching.published.memory import is_sparse
 from tamis.matching.published.neon_tables import (
     ALWAYS,
     AXIS,
     BLOCK,
     COMPARISON,
     HEAD,
-    LIVE,
     NEXT,
     ROWS,
     TOTAL,
     Tables,
     add_boxes,
+    block_usage,
     empty_tables,
     remove_boxes,
     with_rows,
@@ -115,8 +116,7 @@ class Neon:
         """Forget boxes."""
         remove_boxes(self._tables, self._table.arrays, boxes)
         self._count -= len(boxes)
-        blocks = len(self._tables.following)
-        if blocks > 16 + 4 * int(self._tables.state[LIVE]):
+        if is_sparse(block_usage(self._tables)):
             left = np.flatnonzero(self._tables.n_predicates).astype(np.int32)
             self._tables, self._count = empty_tables(), 0
             self.add(left)

@@ -30,6 +30,7 @@ from tamis.matching.published.boxes import (
     Offsets,
     grown,
 )
+from tamis.matching.published.memory import Usage
 from tamis.matching.published.predicates import first_predicate, is_two_sided, predicate_count
 from tamis.matching.published.slots import (
     EMPTY,
@@ -98,6 +99,12 @@ def with_rows(tables: Tables, rows: int, boxes: int, types: int) -> Tables:
     value, box = grown(value, len(following) * BLOCK), grown(box, len(following) * BLOCK)
     n_predicates = grown(n_predicates, boxes)
     return Tables(slot, operation, first, value, box, following, n_predicates, state)
+
+
+def block_usage(tables: Tables) -> Usage:
+    """The memory of predicates: of an operation, all blocks but one are full."""
+    each = BLOCK * (tables.value.itemsize + tables.box.itemsize)
+    return Usage(len(tables.following) * each, int(tables.state[LIVE]) * each)
 
 
 @kernel

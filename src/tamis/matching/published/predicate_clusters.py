@@ -33,6 +33,7 @@ import numpy as np
 
 from tamis.matching.jit import kernel
 from tamis.matching.published.boxes import Labels, Numbers, Offsets, grown
+from tamis.matching.published.memory import Usage
 from tamis.matching.published.predicates import OPERATORS
 
 PAGE = 256
@@ -77,11 +78,12 @@ def with_room(clusters: Clusters, axes: int, pages: int) -> Clusters:
     return Clusters(begin, label, grown(code, len(label)), page, words, state)
 
 
-def is_sparse(clusters: Clusters) -> bool:
-    """Whether there are far more pages than what is there would need: one for 50 codes after
-    insertions in any order, and one for a cluster."""
-    needed = int(clusters.state[POSTINGS]) // 8 + 2 * len(clusters.begin) + 16
-    return len(clusters.page) > needed
+def page_usage(clusters: Clusters) -> Usage:
+    """The memory of pages: what is there needs one for 64 codes, after insertions in any order, and
+    one for each cluster."""
+    entries, postings = clusters.state.tolist()
+    needed = postings // 64 + min(entries, len(clusters.begin) - 1)
+    return Usage(len(clusters.page) * PAGE * 8, needed * PAGE * 8)
 
 
 # --- within a page -------------------------------------------------------------------------------
