@@ -25,6 +25,9 @@ from tamis.matching.sieve.matcher import BoxSieve
 
 FIRST_SLICE, GROWTH = 100, 8
 MOST_BYTES = 6 << 30
+TRIED = 0.05
+"""The part of its patience that an algorithm has spent before it may give up: what the first slices
+take says little."""
 
 Make = Callable[[BoxTable], Index]
 
@@ -55,7 +58,7 @@ class Contender(Protocol):
         """How large it is."""
 
 
-class Published:
+class Indexed:
     """A published algorithm over labels."""
 
     def __init__(self, make: Make, subject: Subject, patience: float) -> None:
@@ -72,7 +75,7 @@ class Published:
             left = subject.subscriptions - last
             expected = left * rate * max(1.0, min(rate / before, GROWTH) if before else 1.0)
             held = self.index.size().bytes * (1 + left / last)
-            if left and total + expected > patience:
+            if left and total > TRIED * patience and total + expected > patience:
                 raise GaveUpError(f"would take {total + expected:,.0f} s to build")
             if left and held > MOST_BYTES:
                 raise GaveUpError(f"would take {held / 1e9:,.0f} GB")
@@ -160,4 +163,4 @@ def build(algorithm: str, subject: Subject, patience: float) -> Contender:
     """An algorithm with all subscriptions of a subject."""
     if algorithm == SIEVE:
         return Sieved(subject)
-    return Published(PUBLISHED[algorithm], subject, patience)
+    return Indexed(PUBLISHED[algorithm], subject, patience)

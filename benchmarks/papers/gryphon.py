@@ -11,7 +11,7 @@ from benchmarks.papers.contenders import (
     GRYPHON,
     PUBLISHED,
     Contender,
-    Published,
+    Indexed,
     build,
 )
 from benchmarks.papers.experiment import Competition, Figure, Paper, Step
@@ -101,7 +101,7 @@ def run_one(
     make: Callable[[], Contender] = partial(build, algorithm, subject, patience)
     if algorithm in VARIANTS:
         tree = partial(PUBLISHED[GRYPHON], **VARIANTS[algorithm])
-        make = partial(Published, tree, subject, patience)
+        make = partial(Indexed, tree, subject, patience)
     return competition.enter(make, subject, about, {name: PROCESSING}, name)[1]
 
 

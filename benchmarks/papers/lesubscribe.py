@@ -9,9 +9,10 @@ from typing import NamedTuple
 from benchmarks.papers.contenders import (
     ALL,
     Contender,
-    Published,
+    Indexed,
     build,
 )
+from benchmarks.papers.event_types import type_steps
 from benchmarks.papers.experiment import Competition, Figure, Paper, Step
 from benchmarks.papers.lesubscribe_verdicts import verdicts
 from benchmarks.papers.measuring import (
@@ -38,6 +39,8 @@ class Sizes:
     shares_at: int
     naive_at: int
     tiny: tuple[int, ...]
+    types: tuple[int, ...]
+    types_at: int
     added: int
     events: int
     effort: Effort
@@ -49,6 +52,8 @@ FULL = Sizes(
     shares_at=800_000,
     naive_at=400_000,
     tiny=(10_000, 100_000, 800_000),
+    types=(1, 8, 64),
+    types_at=50_000,
     added=4_000,
     events=2_000,
     effort=Effort(repeats=3, seconds=0.25, patience=30),
@@ -59,6 +64,8 @@ QUICK = Sizes(
     shares_at=20_000,
     naive_at=50_000,
     tiny=(1_000, 50_000),
+    types=(1, 8),
+    types_at=5_000,
     added=400,
     events=500,
     effort=Effort(repeats=2, seconds=0.05, patience=3),
@@ -72,6 +79,7 @@ FIGURES = (
     Figure("addition", "One addition, W1", up=ADDITION, is_bars=True),
     Figure("naive", "Naive and the others on the same events, W1", is_bars=True),
     Figure("tiny", "Three values for each string, W1-tiny"),
+    Figure("types", "Several event types, W1", "event types"),
 )
 
 
@@ -89,7 +97,7 @@ def steps(sizes: Sizes) -> list[Step]:
         made += bench.steps("11", Settings("W3", 1.0), n)
     for n in sizes.tiny:
         made += bench.steps("tiny", tiny, n)
-    return made
+    return made + type_steps(sizes.types, sizes.types_at, sizes.events, sizes.effort)
 
 
 class Settings(NamedTuple):
@@ -132,7 +140,7 @@ class Bench:
         figures = {"9a": PROCESSING, "9b": EXECUTION}
         contender, rows = self._enter(settings, subject, about, figures)
         addition = replace(rows[0], figure="addition", unit=ADDITION)
-        if aside and isinstance(contender, Published):
+        if aside and isinstance(contender, Indexed):
             rows.append(measure_additions(contender, subject, self._sizes.effort, addition))
         elif aside and contender is None:
             rows.append(addition)

@@ -41,6 +41,7 @@ def verdicts(results: Results) -> list[Verdict]:
         addition(results),
         cheapest_addition(results),
         tiny(results),
+        types(results),
         near_the_sieve(results),
     ]
 
@@ -186,6 +187,26 @@ def tiny(results: Results) -> Verdict:
         f"{number(preferred.sums)} hits and compares {number(preferred.comparisons)}"
     )
     return Verdict(claim, "expected", times(rows), best(preferred) < best(ours), why)
+
+
+def types(results: Results) -> Verdict:
+    """Event types."""
+    claim = "several event types: qualified names handle them as efficiently as own structures"
+    ways = [f"{QUARANTINING}, {way}" for way in ("structures", "names")]
+    rows = results.last("types", *ways)
+    if not rows:
+        return not_measured(claim, "")
+    apart, together = rows
+    ours = (
+        f"{QUARANTINING} with {apart.x:g} types: structures {number(best(apart))}, names "
+        f"{number(best(together))} µs"
+    )
+    why = (
+        f"operations {number(operations(apart))} and {number(operations(together))}; bytes each "
+        f"{number(apart.bytes / apart.subscriptions)} and "
+        f"{number(together.bytes / together.subscriptions)}"
+    )
+    return Verdict(claim, "in an efficient way", ours, best(together) <= 2 * best(apart), why)
 
 
 def near_the_sieve(results: Results) -> Verdict:

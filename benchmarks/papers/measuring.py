@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.harness import in_turns
-from benchmarks.papers.contenders import Contender, Published
+from benchmarks.papers.contenders import Contender, Indexed
 from benchmarks.papers.results import ADDITION, Measurement
 from benchmarks.papers.subject import CHECKED, Subject, lists_of, reply_of, sides_of, some_sides
 from tamis.matching.published.boxes import Sides
@@ -105,7 +105,7 @@ def _affordable(contender: Contender, subject: Subject, effort: Effort) -> int:
 
 
 def measure_additions(
-    contender: Published, subject: Subject, effort: Effort, about: Measurement
+    contender: Indexed, subject: Subject, effort: Effort, about: Measurement
 ) -> Measurement:
     """What one addition takes: the mean of each of several rounds.
 
@@ -122,7 +122,7 @@ def measure_additions(
     return replace(about, best=min(means), worst=max(means), unit=ADDITION, note=note)
 
 
-def _seconds(contender: Published, one: Sides) -> float:
+def _seconds(contender: Indexed, one: Sides) -> float:
     start = time.perf_counter()
     contender.add_one(one)
     return time.perf_counter() - start

@@ -7,6 +7,7 @@ benchmarks/results/papers/full-2026-01-31T1200/lesubscribe.json     machine, ver
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Collection
 from importlib import import_module
 from importlib.util import find_spec
@@ -38,9 +39,13 @@ def measure(paper: Paper, sizes: Any, progress: Progress, only: Collection[str] 
     needed = {figure.measured for figure in paper.figures if not only or figure.name in only}
     steps = [step for step in paper.steps(sizes) if needed & set(step.measured)]
     found = Results()
-    for done, step in enumerate(steps):
-        progress(done, len(steps), step.about)
-        found.rows += step.run()
+    gc.freeze()  # what is there already, such as compilers, need not be collected before each time
+    try:
+        for done, step in enumerate(steps):
+            progress(done, len(steps), step.about)
+            found.rows += step.run()
+    finally:
+        gc.unfreeze()
     progress(len(steps), len(steps), "")
     return found
 

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.papers import gryphon, lesubscribe, pages, run
 from benchmarks.papers.catalogue import PAPERS
-from benchmarks.papers.contenders import ALL, SIEVE, GaveUpError, Published, Sieved
+from benchmarks.papers.contenders import ALL, SIEVE, GaveUpError, Indexed, Sieved
 from benchmarks.papers.experiment import Competition, Paper
 from benchmarks.papers.gryphon_verdicts import SUBLINEARITY, bound
 from benchmarks.papers.measuring import PROCESSING, Effort, check
@@ -37,7 +37,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarn
 EFFORT = Effort(repeats=2, seconds=0.001, patience=60)
 SIZES = {
     "lesubscribe": lesubscribe.Sizes(
-        counts=(10, 30), shares=(0.0, 1.0), shares_at=30, naive_at=30, tiny=(30,), added=12,
+        counts=(10, 30), shares=(0.0, 1.0), shares_at=30, naive_at=30, tiny=(30,), types=(1, 3),
+        types_at=30, added=12,
         events=40, effort=EFFORT,
     ),
     "gryphon": gryphon.Sizes(counts=(60, 120), gains_at=60, events=40, effort=EFFORT),
@@ -61,7 +62,7 @@ def test_every_figure_has_every_algorithm(measured: tuple[Paper, Results]) -> No
         names = {row.algorithm for row in found.of(figure.measured)}
         if figure.name == "addition":
             assert names == {*ALL} - {SIEVE}
-        elif figure.measured != "gains":
+        elif figure.measured not in ("gains", "types"):
             assert names >= {*ALL}
     for row in found.rows:
         assert (row.best is None) == (row.worst is None)
@@ -159,7 +160,7 @@ def test_wrong_matches_are_not_timed(subject: Subject) -> None:
     about = Measurement("9a", "forgetful", 130, 130)
     with pytest.raises(AssertionError):
         Competition(EFFORT).enter(
-            lambda: Published(Forgetful, subject, 60), subject, about, {"9a": PROCESSING}, "W1"
+            lambda: Indexed(Forgetful, subject, 60), subject, about, {"9a": PROCESSING}, "W1"
         )
 
 
@@ -167,9 +168,9 @@ def test_who_gave_up_is_not_asked_again_about_more(subject: Subject) -> None:
     competition, asked = Competition(EFFORT), []
 
     def enter(n: int, series: str) -> list[Measurement]:
-        def make() -> Published:
+        def make() -> Indexed:
             asked.append((n, series))
-            return Published(Limited if n > 50 else Naive, subject, 60)
+            return Indexed(Limited if n > 50 else Naive, subject, 60)
 
         about, figures = Measurement("9a", "limited", n, n), {"9a": PROCESSING, "9b": PROCESSING}
         contender, rows = competition.enter(make, subject, about, figures, series)
@@ -188,11 +189,11 @@ def test_who_gave_up_is_not_asked_again_about_more(subject: Subject) -> None:
 
 def test_an_algorithm_that_takes_too_long_to_build_gives_up(subject: Subject) -> None:
     with pytest.raises(GaveUpError, match="s to build"):
-        Published(Naive, subject, 0.0)
+        Indexed(Naive, subject, 0.0)
 
 
 def test_naive_and_sieve_agree_with_the_scan(subject: Subject) -> None:
-    naive = Published(Naive, subject, 60)
+    naive = Indexed(Naive, subject, 60)
     for contender in (naive, Sieved(subject)):
         check(contender, subject, subject.expected)
         with pytest.raises(AssertionError):
