@@ -41,13 +41,13 @@ FULL = Sizes(
     counts=(1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000),
     gains_at=100_000,
     events=2_000,
-    effort=Effort(repeats=3, seconds=0.25, patience=30),
+    effort=Effort(),
 )
 QUICK = Sizes(
     counts=(1_000, 3_000, 10_000, 30_000),
     gains_at=10_000,
     events=500,
-    effort=Effort(repeats=2, seconds=0.05, patience=3),
+    effort=Effort(repeats=3, seconds=0.03, patience=2),
 )
 
 

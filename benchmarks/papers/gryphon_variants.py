@@ -8,7 +8,7 @@ from benchmarks.workloads import LEVELS
 
 PLAIN = "gryphon, plain"
 COLLAPSED = "stars collapsed"
-SUCCESSORS, AGGRESSIVE = "successor sets", "smaller successor sets"
+SUCCESSORS, AGGRESSIVE = "successor sets", "aggressive sets"
 FACTORED = ("factored on 1", "factored on 2", "factored on 3")
 
 _NOTHING: dict[str, Any] = {"collapse": False, "order": range(LEVELS)}

@@ -56,7 +56,7 @@ FULL = Sizes(
     types_at=50_000,
     added=4_000,
     events=2_000,
-    effort=Effort(repeats=3, seconds=0.25, patience=30),
+    effort=Effort(),
 )
 QUICK = Sizes(
     counts=(30, 1_000, 10_000, 50_000),
@@ -68,7 +68,7 @@ QUICK = Sizes(
     types_at=5_000,
     added=400,
     events=500,
-    effort=Effort(repeats=2, seconds=0.05, patience=3),
+    effort=Effort(repeats=3, seconds=0.03, patience=2),
 )
 
 FIGURES = (
