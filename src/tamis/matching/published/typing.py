@@ -56,7 +56,7 @@ def way_of(index: type, asked: str | None = None) -> str:
 
     By default types have structures: who compares the hit counts of all boxes then does so with
     those of one type, which on W1 with 8 types is five times faster, with 64 ten times; the others
-    do not care (benchmarks/event_types.py).
+    do not care (benchmarks/papers/event_types.py).
     """
     if getattr(index, "takes_types", False):
         if asked is not None:
