@@ -9,7 +9,9 @@ from functools import lru_cache, partial
 from benchmarks.papers.contenders import (
     ALL,
     GRYPHON,
+    NAIVE,
     PUBLISHED,
+    SIEVE,
     Contender,
     Indexed,
     build,
@@ -74,9 +76,9 @@ FIGURES = (
 
 def steps(sizes: Sizes) -> list[Step]:
     """All steps, those on the same subject one behind the other."""
-    series = (PLAIN, SUCCESSORS, *ALL)
-    places = [("w4", n, each) for n in sizes.counts for each in series]
-    places += [("constant", n, each) for n in sizes.counts for each in (PLAIN, *ALL)]
+    few = (PLAIN, GRYPHON, NAIVE, SIEVE)
+    places = [("w4", n, each) for n in sizes.counts for each in (PLAIN, SUCCESSORS, *ALL)]
+    places += [("constant", n, each) for n in sizes.counts for each in few]
     places += [("gains", sizes.gains_at, each) for each in VARIANTS]
     run = partial(run_one, sizes, Competition(sizes.effort))
     return [

@@ -23,7 +23,9 @@ from tamis.matching.published.boxes import Sides
 from tamis.matching.published.index import COMPARISONS, EVALUATED, SUMS, VISITED
 
 LEAST = 64
-"""Events of a repeat, however slow an algorithm is."""
+"""Events of a repeat: as many as there are sets of six attributes."""
+SLOW = 0.02
+"""Seconds an event from which on an algorithm gets only those events that are checked."""
 
 PROCESSING, EXECUTION = "processing", "execution"
 
@@ -101,7 +103,8 @@ def _affordable(contender: Contender, subject: Subject, effort: Effort) -> int:
     start = time.process_time()
     process(contender, message)
     each = (time.process_time() - start) / CHECKED
-    return min(len(subject.labels), max(LEAST, int(effort.seconds / max(each, 1e-7))))
+    least = LEAST if each < SLOW else CHECKED
+    return min(len(subject.labels), max(least, int(effort.seconds / max(each, 1e-7))))
 
 
 def measure_additions(
