@@ -39,13 +39,15 @@ class Size(NamedTuple):
     successors: int = 0
     """The sizes of all successor sets."""
     bytes: int = 0
+    """Its own, with those of the table of boxes if it looks at these for events."""
 
 
 class Index(Protocol):
     """One thread at a time changes it, and nobody reads meanwhile; any number may read at once.
 
     The boxes themselves are in a table that others share. Types of boxes and points are none of
-    its concern, unless it says so.
+    its concern, unless its class has ``takes_types``; comparisons of two attributes are no axes,
+    unless it has ``takes_comparisons``, and a method ``compare`` (comparisons.py).
     """
 
     tally: Tally
@@ -54,7 +56,7 @@ class Index(Protocol):
     def __init__(self, table: BoxTable) -> None: ...
 
     def add(self, boxes: Numbers) -> None:
-        """Take in boxes that were just put into the table."""
+        """Take in boxes that were just put into the table, all of them or, raising, none."""
 
     def remove(self, boxes: Numbers) -> None:
         """Forget boxes, which are in the table still."""

@@ -12,10 +12,12 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.errors import LimitError
 from tamis.matching.axes import TERM
 from tamis.matching.batch import Batch
 from tamis.matching.live_axes import NoRoomError
@@ -125,7 +127,8 @@ class PublishedMatcher(Locked):
         """Build everything anew if most of what is kept is of no use any more."""
         self._changes = 0
         if self._state.is_mostly_waste(CHANGES):
-            self._replace(rebuilt(self._state, self._state.axes.terms))
+            with suppress(LimitError):  # in another order an index may refuse the same boxes
+                self._replace(rebuilt(self._state, self._state.axes.terms))
 
     def settle(self, timeout: float | None = None) -> None:
         """Nothing goes on in the background."""
@@ -220,7 +223,8 @@ def _of_form(state: State, slot: Slot, form: NormalForm) -> Few:
             if not is_plain:
                 owner = state.residue.add(slot, each.tests, each.oracle, several)
             number = state.types.number(type)
-            found += (NewBox(number, box, owner) for box in boxes)
+            whole = (box for box in boxes if all(low <= high for _, low, high in box))
+            found += (NewBox(number, box, owner) for box in whole)
     return Few(slot, found, PLAIN if is_plain else CHECKED)
 
 

@@ -59,7 +59,10 @@ class Part:
         if self.table.top > len(self.owner):
             self.owner = _filled(self.owner, self.table.top)
             self.next = _filled(self.next, self.table.top)
-        self.owner[numbers] = owner
+        if len(numbers) == 1:
+            self.owner[numbers[0]] = owner[0]
+        else:
+            self.owner[numbers] = owner
         return numbers
 
     def link(self, numbers: Numbers, slot: Numbers) -> tuple[Numbers, Numbers]:

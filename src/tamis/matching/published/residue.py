@@ -7,10 +7,9 @@ They stand in one table, with room for more, and go through the tests that all m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from tamis.matching.checks import Checks, Conjunctions, paths_of
-from tamis.matching.published.boxes import grown
+from tamis.matching.published.boxes import Numbers, grown
 from tamis.predicates.normal import Literal
 
 
@@ -52,7 +51,7 @@ class Residue:
             self.checks.paths = sorted({*self.checks.paths, *paths_of(test)})
         return number
 
-    def slots(self, numbers: Any) -> Any:
+    def slots(self, numbers: Numbers) -> Numbers:
         """The slots of conjunctions."""
         return self.checks.conjunctions.slot[numbers]
 

@@ -132,8 +132,12 @@ class State:
             raise
         if self.types.numbers:
             self.types.count(new.types(), 1)
-        for number, boxes_added in done:
-            self._note_places(number, boxes_added)
+        for number, found in done:
+            if len(found) == 1 and isinstance(new, Few):
+                self.places.put(new.slot, number, int(found[0]))
+            else:
+                slots, first = self.parts[number].link(found, self.owners(number, found))
+                self.places.put_many(slots, number, first)
 
     def _part(self, number: int) -> Part:
         part = self.parts.get(number)
@@ -160,14 +164,6 @@ class State:
         self.types.count(new.types(), 0)
         self.residue.removed += new.conjunctions()
 
-    def _note_places(self, number: int, boxes: Numbers) -> None:
-        if len(boxes) == 1:
-            box = int(boxes[0])
-            self.places.put(int(self.owners(number, box)), number, box)
-        else:
-            slots, first = self.parts[number].link(boxes, self.owners(number, boxes))
-            self.places.put_many(slots, number, first)
-
     def _divided_few(self, new: Few) -> Iterable[tuple[int, list[NewBox]]]:
         """Boxes by the part that they go to, with the axes that its index knows."""
         by_part: dict[int, list[NewBox]] = {}
@@ -179,11 +175,13 @@ class State:
 
     def _sides_of_type(self, type: int, sides: Sequence[LabelSide]) -> list[LabelSide]:
         types = self.types
+        if types.way != NAMES:
+            for axis, _, _ in sides:
+                if not types.has(type, axis):
+                    types.axis(type, axis)
+            return sorted(sides)
         found = [(types.axis(type, axis), low, high) for axis, low, high in sides]
-        if not found and types.way == NAMES:
-            found.append((types.axis(type, SELF), 0, UNBOUNDED))
-        found.sort()
-        return found
+        return sorted(found or [(types.axis(type, SELF), 0, UNBOUNDED)])
 
     def _divided(self, new: Many) -> Iterator[tuple[int, New]]:
         """The same with many boxes."""
@@ -227,7 +225,7 @@ class State:
 
     # What there is.
 
-    def owners(self, number: int, boxes: Any) -> Any:
+    def owners(self, number: int, boxes: Numbers) -> Numbers:
         """The slots of boxes of a part."""
         owner = self.parts[number].owner[boxes]
         return self.residue.slots(owner) if number & 1 == CHECKED else owner

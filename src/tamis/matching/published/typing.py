@@ -100,8 +100,8 @@ def _named(literal: Literal) -> str:
 
 def type_hole(shape: Shape, path: Path) -> int | None:
     """The hole of a shape whose constants are the types of its subscriptions, if there is one."""
-    for axis, ranges, _ in shape.sides:
-        if axis.path == path and axis.sort == Kind.STRING and len(ranges) == 1:
+    for (own, sort), ranges, _ in shape.sides:
+        if own == path and sort == Kind.STRING and len(ranges) == 1:
             ((low, high),) = ranges
             if low.hole is not None and low.hole == high.hole and (low.after, high.after) == (0, 1):
                 return low.hole
@@ -167,6 +167,10 @@ class Types:
                 if not self._boxes[type]:
                     self._free.append(self.numbers.pop(self._names[type]))
                     self._pairs = self._columns = self.finder = None
+
+    def has(self, type: int, axis: int) -> bool:
+        """Whether an axis of a type has a number."""
+        return axis in self._axes[type]
 
     def axis(self, type: int, axis: int) -> int:
         """The number by which an index knows an axis of a type."""
