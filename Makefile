@@ -23,10 +23,12 @@ install: .venv/installed  ## the virtual environment with everything
 demo: install  ## the main job on generated auctions
 	@$(BIN)/tamis demo
 
-check: install  ## the fast tests, under two minutes
+check: install  ## the fast tests, under two minutes (and as long to compile, the first time)
+	@$(BIN)/python -m tests.warm
 	@$(BIN)/python -m pytest -m "not slow" -n 2
 
 test: install  ## the whole suite, with coverage
+	@$(BIN)/python -m tests.warm
 	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 nojit: install  ## the kernels as plain Python, on small sizes
