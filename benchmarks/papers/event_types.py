@@ -45,7 +45,7 @@ class TypedWorkload:
         names = pa.array([f"t{type}" for type in self._of_events.tolist()])
         self.events = workload.event_table().append_column("event_type", names)
         texts = (
-            f"event_type contains 't{type}' and {text}"
+            f"event_type = 't{type}' and {text}"
             for type, text in zip(self._type.tolist(), workload.texts(), strict=True)
         )
         ids = pa.array(np.arange(subscriptions)).cast(pa.string())

@@ -53,10 +53,13 @@ QUICK = Sizes(
 )
 
 
+TREES = (PLAIN, SUCCESSORS, GRYPHON)
+
 FIGURES = (
     Figure("time", "Time on W4", source="w4"),
     Figure(
         "visited", "Nodes visited on W4", up="nodes an event", value="visited", source="w4",
+        algorithms=TREES,
         curves={"bound of the theorem": bound},
     ),
     Figure("space", "Space on W4", up="edges and successors", value="space", source="w4"),
@@ -64,6 +67,7 @@ FIGURES = (
     Figure(
         "constant-visited", f"Nodes visited on W4 with {MATCHES} matches an event",
         up="nodes an event", value="visited", source="constant",
+        algorithms=TREES,
         curves={"bound of the theorem": bound},
     ),
     Figure("gains", "The optimisations", is_bars=True),
@@ -90,7 +94,7 @@ def steps(sizes: Sizes) -> list[Step]:
 @lru_cache(maxsize=1)
 def subject_of(n: int, events: int, matches: float | None) -> Subject:
     """A subject, kept for the steps that follow on the same one."""
-    return Subject(w4(n, events, matches))
+    return Subject.of(w4(n, events, matches))
 
 
 def run_one(
@@ -98,12 +102,10 @@ def run_one(
 ) -> list[Measurement]:
     """One algorithm, or variant of the tree, at one place."""
     subject = subject_of(n, sizes.events, MATCHES if name == "constant" else None)
-    patience = sizes.effort.patience
     about = Measurement(name, algorithm, n, n)
-    make: Callable[[], Contender] = partial(build, algorithm, subject, patience)
+    make: Callable[[Subject, float], Contender] = partial(build, algorithm)
     if algorithm in VARIANTS:
-        tree = partial(PUBLISHED[GRYPHON], **VARIANTS[algorithm])
-        make = partial(Indexed, tree, subject, patience)
+        make = partial(Indexed, partial(PUBLISHED[GRYPHON], **VARIANTS[algorithm]))
     return competition.enter(make, subject, about, {name: PROCESSING}, name)[1]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -39,6 +39,9 @@ class Sizes:
     shares_at: int
     naive_at: int
     tiny: tuple[int, ...]
+    domains: tuple[int, ...]
+    """Values of each string, from which on equality is selective or not."""
+    domains_at: int
     types: tuple[int, ...]
     types_at: int
     added: int
@@ -52,8 +55,10 @@ FULL = Sizes(
     shares_at=800_000,
     naive_at=400_000,
     tiny=(10_000, 100_000, 800_000),
+    domains=(1, 2, 3, 10, 200),
+    domains_at=100_000,
     types=(1, 8, 64),
-    types_at=50_000,
+    types_at=20_000,
     added=4_000,
     events=2_000,
     effort=Effort(),
@@ -64,8 +69,10 @@ QUICK = Sizes(
     shares_at=20_000,
     naive_at=50_000,
     tiny=(1_000, 50_000),
+    domains=(1, 3, 200),
+    domains_at=20_000,
     types=(1, 8),
-    types_at=5_000,
+    types_at=2_000,
     added=400,
     events=500,
     effort=Effort(repeats=3, seconds=0.03, patience=2),
@@ -79,6 +86,7 @@ FIGURES = (
     Figure("addition", "One addition, W1", up=ADDITION, is_bars=True),
     Figure("naive", "Naive and the others on the same events, W1", is_bars=True),
     Figure("tiny", "Three values for each string, W1-tiny"),
+    Figure("domains", "Against the values of each string", "values"),
     Figure("types", "Several event types, W1", "event types"),
 )
 
@@ -97,6 +105,9 @@ def steps(sizes: Sizes) -> list[Step]:
         made += bench.steps("11", Settings("W3", 1.0), n)
     for n in sizes.tiny:
         made += bench.steps("tiny", tiny, n)
+    for values in sizes.domains:
+        settings = Settings(f"{values} values", values=values)
+        made += bench.steps("domains", settings, sizes.domains_at, x=values)
     return made + type_steps(sizes.types, sizes.types_at, sizes.events, sizes.effort)
 
 
@@ -111,7 +122,7 @@ class Settings(NamedTuple):
 @lru_cache(maxsize=1)
 def subject_of(settings: Settings, n: int, events: int, aside: int) -> Subject:
     """A subject, kept for the steps that follow on the same one."""
-    return Subject(le_subscribe(n + aside, events, settings.p, settings.values), aside)
+    return Subject.of(le_subscribe(n + aside, events, settings.p, settings.values), aside)
 
 
 class Bench:
@@ -139,7 +150,7 @@ class Bench:
         about = Measurement("9a", algorithm, n, n)
         figures = {"9a": PROCESSING, "9b": EXECUTION}
         contender, rows = self._enter(settings, subject, about, figures)
-        addition = replace(rows[0], figure="addition", unit=ADDITION)
+        addition = Measurement("addition", algorithm, n, n, ADDITION, note=rows[0].note)
         if aside and isinstance(contender, Indexed):
             rows.append(measure_additions(contender, subject, self._sizes.effort, addition))
         elif aside and contender is None:
@@ -180,7 +191,7 @@ class Bench:
     def _enter(
         self, settings: Settings, subject: Subject, about: Measurement, figures: dict[str, str]
     ) -> tuple[Contender | None, list[Measurement]]:
-        make = partial(build, about.algorithm, subject, self._sizes.effort.patience)
+        make = partial(build, about.algorithm)
         return self._competition.enter(make, subject, about, figures, settings.name)
 
 

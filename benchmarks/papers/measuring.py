@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import in_turns
 from benchmarks.papers.contenders import Contender, Indexed
-from benchmarks.papers.results import ADDITION, Measurement
+from benchmarks.papers.results import Measurement
 from benchmarks.papers.subject import CHECKED, Subject, lists_of, reply_of, sides_of, some_sides
+from benchmarks.report import number
 from tamis.matching.published.boxes import Sides
 from tamis.matching.published.index import COMPARISONS, EVALUATED, SUMS, VISITED
 
@@ -121,8 +122,8 @@ def measure_additions(
     check(contender, subject, subject.expected_aside)
     _, *rounds = np.array_split(np.array(seconds) * 1e6, effort.repeats + 1)
     means = [float(part.mean()) for part in rounds]
-    note = f"slowest {max(seconds) * 1e3:,.3g} ms"
-    return replace(about, best=min(means), worst=max(means), unit=ADDITION, note=note)
+    note = f"slowest {number(max(seconds) * 1e3)} ms"
+    return replace(about, best=min(means), worst=max(means), note=note)
 
 
 def _seconds(contender: Indexed, one: Sides) -> float:

@@ -31,6 +31,8 @@ COUNTS = (
 )
 """Counts that a table shows if any algorithm has them."""
 
+LAST = "Each at the last place that it reached; counts are for an event:\n\n"
+
 _BLOCK = r"(<!-- results: {name} -->\n).*?(<!-- end -->)"
 
 
@@ -76,12 +78,12 @@ def place_of(figure: Figure, x: float) -> str:
 
 def value_table(figure: Figure, rows: Sequence[Measurement]) -> str:
     """What the picture draws: a line for each place, a column for each algorithm."""
-    values = {(row.x, row.algorithm): figure.value_of(row) for row in rows if row.best is not None}
-    names = list(dict.fromkeys(row.algorithm for row in rows))
-    names = [name for name in names if any(values.get((row.x, name)) for row in rows)]
+    values = {(row.x, row.algorithm): figure.value_of(row) for row in rows}
+    drawn = {name for (_, name), value in values.items() if value}
+    names = [name for name in dict.fromkeys(row.algorithm for row in rows) if name in drawn]
     lines = [[figure.across, *names, *figure.curves]]
     for x in sorted({row.x for row in rows}):
-        cells = [number(values[x, name]) if (x, name) in values else "–" for name in names]
+        cells = [number(values[x, name]) if values.get((x, name)) else "–" for name in names]
         curves = [number(curve(x)) for curve in figure.curves.values()]
         lines.append([place_of(figure, x), *cells, *curves])
     return f"In {figure.up}:\n\n{markdown(lines)}"
@@ -97,7 +99,8 @@ def count_table(figure: Figure, rows: Sequence[Measurement]) -> str:
         (name, title) for name, title in COUNTS if any(getattr(r, name) for r in last.values())
     ]
     heads = ["algorithm", figure.across, "time", "spread", *(title for _, title in shown)]
-    lines = [[*heads, "bytes each", "build"]]
+    has_size = any(row.bytes for row in last.values())
+    lines = [[*heads, *(["bytes each", "build"] * has_size)]]
     for row in last.values():
         cells = [number(getattr(row, name)) if getattr(row, name) else "" for name, _ in shown]
         lines.append(
@@ -107,11 +110,11 @@ def count_table(figure: Figure, rows: Sequence[Measurement]) -> str:
                 f"{number(row.best or 0)} {row.unit}",
                 f"{number(row.best or 0)}–{number(row.worst or 0)}",
                 *cells,
-                number(row.bytes / row.subscriptions),
-                f"{number(row.build_seconds)} s",
+                *([number(row.bytes / row.subscriptions) if row.bytes else ""] * has_size),
+                *([f"{number(row.build_seconds)} s"] * has_size),
             ]
         )
-    return f"Each at the last place that it reached; counts are for an event:\n\n{markdown(lines)}"
+    return f"{LAST if shown else ''}{markdown(lines)}"
 
 
 def notes(figure: Figure, rows: Sequence[Measurement]) -> str:
@@ -120,11 +123,12 @@ def notes(figure: Figure, rows: Sequence[Measurement]) -> str:
     for row in sorted(rows, key=lambda row: -row.x):
         if row.note:
             told[row.algorithm, row.best is None] = row
-    return "\n".join(
-        f"- {row.algorithm} {'from' if is_gone else 'at'} {place_of(figure, row.x)}"
-        f"{' on' if is_gone else ''}: {row.note}"
-        for (_, is_gone), row in told.items()
-    )
+    reached = {row.algorithm for row in rows if row.best is not None}
+    lines = []
+    for (name, is_gone), row in told.items():
+        where = f" from {place_of(figure, row.x)} on" if is_gone and name in reached else ""
+        lines.append(f"- {name}{where}: {row.note}")
+    return "\n".join(lines)
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> str:

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.harness import use_one_core
 from benchmarks.papers import pages, results
-from benchmarks.papers.experiment import Paper
+from benchmarks.papers.experiment import Paper, keep_what_is_there
 from benchmarks.papers.results import Results
 from benchmarks.report import RESULTS, Run, begin_run, caption, complain, end_run
 
@@ -39,7 +39,7 @@ def measure(paper: Paper, sizes: Any, progress: Progress, only: Collection[str] 
     needed = {figure.measured for figure in paper.figures if not only or figure.name in only}
     steps = [step for step in paper.steps(sizes) if needed & set(step.measured)]
     found = Results()
-    gc.freeze()  # what is there already, such as compilers, need not be collected before each time
+    keep_what_is_there()
     try:
         for done, step in enumerate(steps):
             progress(done, len(steps), step.about)

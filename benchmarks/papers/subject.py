@@ -38,17 +38,28 @@ class Subject:
     The last subscriptions may be kept aside, to be added later.
     """
 
-    def __init__(self, workload: Workload, aside: int = 0) -> None:
-        self.name = workload.name
+    def __init__(
+        self, name: str, boxes: Boxes, ranks: NDArray[np.int32], aside: Boxes | None = None
+    ) -> None:
+        self.name = name
+        self.boxes, self.sides = boxes, sides_of(boxes)
+        self.ranks = ranks
+        self.labels = np.where(ranks < 0, -1, GAP * ranks.astype(np.int64))
+        self.aside = some_boxes(boxes, 0, 0) if aside is None else aside
+
+    @classmethod
+    def of(cls, workload: Workload, aside: int = 0) -> Subject:
+        """A workload, with so many subscriptions kept aside."""
         boxes, ranks, _ = workload.to_ranks()
-        self.ranks = ranks[balanced_order(ranks)]
-        count = len(boxes.slot) - aside
-        self.boxes, self.aside = (
-            some_boxes(boxes, 0, count),
-            some_boxes(boxes, count, len(boxes.slot)),
-        )
-        self.sides = sides_of(self.boxes)
-        self.labels = np.where(self.ranks < 0, -1, GAP * self.ranks.astype(np.int64))
+        last = len(boxes.slot)
+        first = some_boxes(boxes, 0, last - aside)
+        kept = some_boxes(boxes, last - aside, last)
+        return cls(workload.name, first, ranks[balanced_order(ranks)], kept)
+
+    def beginning(self, subscriptions: int) -> Subject:
+        """The first subscriptions, and the events that are checked."""
+        count = min(subscriptions, self.subscriptions)
+        return Subject(self.name, some_boxes(self.boxes, 0, count), self.ranks[:CHECKED])
 
     @property
     def subscriptions(self) -> int:

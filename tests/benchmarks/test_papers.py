@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +36,12 @@ from tamis.matching.published.naive import Naive
 # Keys of the sieve are scrambled by unsigned arithmetic that wraps around, also without the JIT.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
+FEW = 12 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 30
 EFFORT = Effort(repeats=2, seconds=0.001, patience=60)
 SIZES = {
     "lesubscribe": lesubscribe.Sizes(
-        counts=(10, 30), shares=(0.0, 1.0), shares_at=30, naive_at=30, tiny=(30,), types=(1, 3),
-        types_at=30, added=12,
+        counts=(FEW // 3, FEW), shares=(0.0, 1.0), shares_at=FEW, naive_at=FEW, tiny=(FEW,),
+        domains=(1, 3), domains_at=FEW, types=(1, 3), types_at=FEW, added=12,
         events=40, effort=EFFORT,
     ),
     "gryphon": gryphon.Sizes(counts=(60, 120), gains_at=60, events=40, effort=EFFORT),
@@ -136,7 +139,7 @@ def test_progress_is_told() -> None:
 
 @pytest.fixture(scope="module")
 def subject() -> Subject:
-    return Subject(le_subscribe(150, 80, values=3), aside=20)
+    return Subject.of(le_subscribe(150, 80, values=3), aside=20)
 
 
 class Forgetful(Naive):
@@ -160,7 +163,7 @@ def test_wrong_matches_are_not_timed(subject: Subject) -> None:
     about = Measurement("9a", "forgetful", 130, 130)
     with pytest.raises(AssertionError):
         Competition(EFFORT).enter(
-            lambda: Indexed(Forgetful, subject, 60), subject, about, {"9a": PROCESSING}, "W1"
+            partial(Indexed, Forgetful), subject, about, {"9a": PROCESSING}, "W1"
         )
 
 
@@ -168,9 +171,10 @@ def test_who_gave_up_is_not_asked_again_about_more(subject: Subject) -> None:
     competition, asked = Competition(EFFORT), []
 
     def enter(n: int, series: str) -> list[Measurement]:
-        def make() -> Indexed:
-            asked.append((n, series))
-            return Indexed(Limited if n > 50 else Naive, subject, 60)
+        def make(subject: Subject, patience: float) -> Indexed:
+            if subject.subscriptions > 50:
+                asked.append((n, series))
+            return Indexed(Limited if n > 50 else Naive, subject, patience)
 
         about, figures = Measurement("9a", "limited", n, n), {"9a": PROCESSING, "9b": PROCESSING}
         contender, rows = competition.enter(make, subject, about, figures, series)
