@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
 
 from tamis.errors import TamisError
 from tamis.matching.batch import Batch
@@ -12,6 +14,13 @@ from tamis.matching.protocol import Pairs, View
 
 _LEAST = 1_024
 """Rows below which a batch is not worth dividing among threads."""
+
+
+class _Job(NamedTuple):
+    """Work, and what came or will come of it."""
+
+    work: Callable[[], list[Pairs]]
+    done: Future[list[Pairs]]
 
 
 def pairs_of(
@@ -26,7 +35,7 @@ def pairs_of(
             for pairs in view.match_batch(batch, limit):
                 yield pairs.shifted(start)
         return
-    with ThreadPoolExecutor(threads, "tamis-matching") as pool:
+    with ThreadPoolExecutor(threads - 1, "tamis-matching") as pool:
         yield from _in_turns(pool, view, parts, limit, 2 * threads)
 
 
@@ -46,15 +55,30 @@ def _in_turns(
     limit: int | None,
     ahead: int,
 ) -> Iterator[Pairs]:
-    """The pairs of parts that threads match, in their order; few parts are held at once."""
+    """The pairs of parts that threads match, in their order; few parts are held at once.
+
+    Who asks for them is one of the threads: it matches what no other has begun."""
 
     def matched(start: int, batch: Batch) -> list[Pairs]:
         return [pairs.shifted(start) for pairs in view.match_batch(batch, limit)]
 
-    waiting: deque[Future[list[Pairs]]] = deque()
+    waiting: deque[_Job] = deque()
     for start, batch in parts:
-        waiting.append(pool.submit(matched, start, batch))
+        work = partial(matched, start, batch)
+        waiting.append(_Job(work, pool.submit(work)))
         if len(waiting) >= ahead:
-            yield from waiting.popleft().result()
+            yield from _first(waiting)
     while waiting:
-        yield from waiting.popleft().result()
+        yield from _first(waiting)
+
+
+def _first(waiting: deque[_Job]) -> list[Pairs]:
+    """What came of the job that has waited longest; until then others are done here."""
+    for number, (work, done) in enumerate(waiting):
+        if waiting[0].done.done():
+            break
+        if done.cancel():
+            done = Future()
+            done.set_result(work())
+            waiting[number] = _Job(work, done)
+    return waiting.popleft().done.result()
