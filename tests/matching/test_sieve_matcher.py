@@ -277,6 +277,16 @@ def test_the_live_segment_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(found) == min(2, engines[1].count(row))
 
 
+def test_freezing_keeps_up_with_a_busy_thread() -> None:
+    """Who adds gives way to the thread that freezes, which else would get its turn too seldom."""
+    engine = tamis.Engine()
+    for number in range(3 * sieve_matcher.LIVE + 2_000):
+        engine.subscribe(f"a = {number % 50} and b < {number}", id=str(number))
+    assert len(engine._matcher._snapshot.lives) <= 2
+    engine.settle()
+    assert len(engine.match({"a": 7, "b": -1})) == len(range(7, len(engine), 50))
+
+
 def test_a_batch_does_not_see_later_changes() -> None:
     """What a result holds stays, whatever happens to the engine."""
     sieve, _ = both(0)

@@ -77,8 +77,8 @@ def _finished(
         return axis, low.astype(np.int32), high.astype(np.int32)
     if not live.gaps_alike:
         builder.tell_gaps()
-    used = np.unique(np.concatenate((low, high + 1)))
-    cuts = [_add_cuts(line, own, used) for line, own in zip(builder.lines, live.lines)]
+    ends = np.sort(np.concatenate((low, high + 1)))
+    cuts = [_add_cuts(line, own, ends) for line, own in zip(builder.lines, live.lines)]
     axis, positions = builder.finish()
     first, _ = axis.line_ends()
     begins = [live.begin(line) for line in range(len(first))]
@@ -93,13 +93,17 @@ def _finished(
     )
 
 
-def _add_cuts(line: LineBuilder, own: LiveLine, used: Labels) -> Labels:
-    """Take in those cuts of a line that boxes use; return the labels just above them."""
+def _add_cuts(line: LineBuilder, own: LiveLine, ends: Labels) -> Labels:
+    """Take in those cuts of a line at which intervals end; return the labels just above them."""
     values = list(own.values)
     labels = np.fromiter(map(own.labels.__getitem__, values), np.int64, len(values))
+    above = np.searchsorted(labels, ends, "right")
+    below, ends = above[above > 0] - 1, ends[above > 0]
     found = []
     for after in (False, True):
-        which = np.flatnonzero(np.isin(labels + after, used))
+        is_cut = np.zeros(len(values), np.bool_)
+        is_cut[below[labels[below] + after == ends]] = True
+        which = np.flatnonzero(is_cut)
         line.add_list(list(map(values.__getitem__, which.tolist())), [after] * len(which))
         found.append(labels[which] + after)
     return np.concatenate(found)

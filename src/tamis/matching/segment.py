@@ -170,8 +170,11 @@ class Segment:
         return cls(axes, plain, BoxSieve.from_arrays(parts["checked"]), sought, checks)
 
     def slots(self) -> NDArray[np.int32]:
-        """The slots of all subscriptions."""
-        return np.unique(np.concatenate([self.plain.slots(), self.checks.conjunctions.slot]))
+        """The slots of all subscriptions, ascending."""
+        is_there = np.zeros(self.most_slot + 1, np.bool_)
+        is_there[self.plain.slots()] = True
+        is_there[self.checks.conjunctions.slot] = True
+        return np.flatnonzero(is_there).astype(np.int32)
 
     @lazy
     def subscriptions(self) -> int:

@@ -17,6 +17,7 @@ teaches more lets the thread make every segment once more.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,6 +52,8 @@ LIVE = 4_096
 """Boxes in the live part when it is full, and changes after which segments are looked at."""
 RATIO = 4
 """A segment is merged with all later ones when it has less than so many times their boxes."""
+_MOMENT = 5e-5
+"""Seconds that who changes something waits while segments are merged."""
 _WAITING = 8
 """Live parts that may wait; who adds faster than they are frozen helps."""
 
@@ -86,6 +89,7 @@ class SieveMatcher(Locked):
                 segments.append(frozen_forms({slot: form}, self._terms))
                 self._rotate()
             self._publish(slot, gone, segments)
+        self._give_way()
 
     def add_shape(
         self, slot: Slot, shape: Shape, constants: Sequence[Value], gone: Iterable[Slot] = ()
@@ -98,6 +102,7 @@ class SieveMatcher(Locked):
                 self._rotate()
                 self._live.add_shape(slot, shape, constants)
             self._publish(slot, gone)
+        self._give_way()
 
     def load(self) -> SieveLoad:
         """Begin to take in many at once, as a segment of their own."""
@@ -124,6 +129,17 @@ class SieveMatcher(Locked):
         """Forget subscriptions."""
         with self._lock:
             self._publish(-1, slots)
+        self._give_way()
+
+    def _give_way(self) -> None:
+        """Let the thread that merges go on for a moment, if there is one.
+
+        It lets the GIL go at every step, and gets it back from a busy thread only after the switch
+        interval: freezing a live part would take a second, not twenty milliseconds, while events
+        try one live part after the other.
+        """
+        if self._worker is not None:
+            time.sleep(_MOMENT)
 
     def _publish(self, slot: Slot, gone: Iterable[Slot], segments: Iterable[Segment] = ()) -> None:
         """Let readers see what is live, with slots up to one perhaps new, and new segments, but
@@ -131,7 +147,8 @@ class SieveMatcher(Locked):
         now = self._snapshot
         died, epoch, last = now.died, now.epoch, now.last
         if slot >= len(died):
-            died = np.concatenate((died, np.full(max(len(died), slot + 1), NEVER)))
+            died = np.full(max(len(died) + len(died) // 4, slot + 1), NEVER)
+            died[: len(now.died)] = now.died
         gone = list(gone)
         if gone:
             epoch = last = epoch + len(gone)
