@@ -12,6 +12,7 @@ from benchmarks.papers.contenders import (
     Indexed,
     build,
 )
+from benchmarks.papers.engine_additions import subscribe_steps
 from benchmarks.papers.event_types import type_steps
 from benchmarks.papers.experiment import Competition, Figure, Paper, Step
 from benchmarks.papers.lesubscribe_verdicts import verdicts
@@ -44,6 +45,8 @@ class Sizes:
     domains_at: int
     types: tuple[int, ...]
     types_at: int
+    engine_at: int
+    """Subscriptions of an engine to which others are added."""
     added: int
     events: int
     effort: Effort
@@ -59,6 +62,7 @@ FULL = Sizes(
     domains_at=100_000,
     types=(1, 8, 64),
     types_at=20_000,
+    engine_at=3_200_000,
     added=4_000,
     events=2_000,
     effort=Effort(),
@@ -73,6 +77,7 @@ QUICK = Sizes(
     domains_at=20_000,
     types=(1, 8),
     types_at=2_000,
+    engine_at=20_000,
     added=400,
     events=500,
     effort=Effort(repeats=3, seconds=0.03, patience=2),
@@ -84,6 +89,7 @@ FIGURES = (
     Figure("10", "Figure 10: against the share of equality", "p", is_share=True),
     Figure("11", "Figure 11: equality only, W3"),
     Figure("addition", "One addition, W1", up=ADDITION, is_bars=True),
+    Figure("subscribe", "One addition through an engine, W1", up=ADDITION, is_bars=True),
     Figure("naive", "Naive and the others on the same events, W1", is_bars=True),
     Figure("tiny", "Three values for each string, W1-tiny"),
     Figure("domains", "Against the values of each string", "values"),
@@ -108,7 +114,8 @@ def steps(sizes: Sizes) -> list[Step]:
     for values in sizes.domains:
         settings = Settings(f"{values} values", values=values)
         made += bench.steps("domains", settings, sizes.domains_at, x=values)
-    return made + type_steps(sizes.types, sizes.types_at, sizes.events, sizes.effort)
+    made += type_steps(sizes.types, sizes.types_at, sizes.events, sizes.effort)
+    return made + subscribe_steps(sizes.engine_at, sizes.added, sizes.effort)
 
 
 class Settings(NamedTuple):

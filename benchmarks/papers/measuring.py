@@ -120,6 +120,11 @@ def measure_additions(
     ones = [some_sides(aside, place, place + 1) for place in range(len(subject.aside.slot))]
     seconds = [_seconds(contender, one) for one in ones]
     check(contender, subject, subject.expected_aside)
+    return of_rounds(seconds, effort, about)
+
+
+def of_rounds(seconds: Sequence[float], effort: Effort, about: Measurement) -> Measurement:
+    """The mean of each of several rounds of additions, but for the first, which is a warm-up."""
     _, *rounds = np.array_split(np.array(seconds) * 1e6, effort.repeats + 1)
     means = [float(part.mean()) for part in rounds]
     note = f"slowest {number(max(seconds) * 1e3)} ms"

@@ -26,6 +26,8 @@ ALGORITHMS = {
 
 _TYPES = "types"
 """The option of all: how event types are kept apart."""
+_INNER = ("table", "order", "events")
+"""What indexes take that speaks of axes by their numbers, which nobody outside knows."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,10 @@ class Published:
 
 
 def _options_of(index: Any) -> list[str]:
-    """The options of an index: what it takes beside its table; and the one of all."""
+    """The options of an index, and the one of all."""
     from inspect import signature
 
-    return [*list(signature(index).parameters)[1:], _TYPES]
+    return [*(name for name in signature(index).parameters if name not in _INNER), _TYPES]
 
 
 def matcher_to_json(matcher: str | Published) -> Any:

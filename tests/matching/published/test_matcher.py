@@ -355,6 +355,9 @@ def test_options() -> None:
         tamis.Engine(matcher=Published("naive", colapse=True))
     with pytest.raises(TamisError, match="did you mean 'types'"):
         tamis.Engine(matcher=Published("naive", type="names"))
+    for name, inner in (("gryphon", "order"), ("hanson", "events"), ("naive", "table")):
+        with pytest.raises(TamisError, match=f"'{name}' has no option '{inner}'"):
+            tamis.Engine(matcher=Published(name, **{inner: [0]}))
     with pytest.raises(TamisError, match="'structures' or 'names', not 'both'"):
         tamis.Engine(matcher=Published("naive", types="both"))
     with pytest.raises(TamisError, match="values of JSON"):
