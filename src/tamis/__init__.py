@@ -1,8 +1,8 @@
 """Tamis matches a stream of events against millions of standing subscriptions."""
 
-from tamis.engine.collection import Subscribed
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
+from tamis.engine.loading import Subscribed
 from tamis.engine.matches import Matches
 from tamis.engine.published import Published
 from tamis.engine.relations import (

@@ -19,7 +19,7 @@ from tamis import (
     ParseError,
     SubscriptionError,
 )
-from tamis.engine import collection
+from tamis.engine import loading
 from tamis.engine.collection import MATCHERS
 from tamis.language.template import Templates
 from tamis.matching.shapes import shape_of
@@ -97,7 +97,7 @@ def test_bulk_gives_what_single_ones_give(
     matcher: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 20 if matcher == "gough" else 1_500  # of more, its tree would be too large
-    monkeypatch.setattr(collection, "_BULK", min(count, 1_000))
+    monkeypatch.setattr(loading, "_BULK", min(count, 1_000))
     rows = [(f"s{index}", text) for index, text in enumerate(texts(count, seed))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NeverMatchesWarning)

@@ -9,8 +9,8 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from tamis.engine.checking import check_supported
-from tamis.engine.collection import Collection
 from tamis.engine.explanation import Explanation, explain
+from tamis.engine.loading import Loading
 from tamis.engine.many import pairs_of
 from tamis.engine.matches import Matches
 from tamis.engine.published import Published, matcher_from_json, matcher_to_json
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tamis.matching.plan import Plan
 
 
-class Engine(Collection):
+class Engine(Loading):
     """Keeps subscriptions and tells which of them an event matches.
 
         engine = Engine()

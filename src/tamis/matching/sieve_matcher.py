@@ -40,6 +40,7 @@ from tamis.matching.sides import MAX_AXES
 from tamis.matching.snapshot import NEVER, Aged, Snapshot
 from tamis.matching.stabbing import Stabbing, match_event
 from tamis.matching.terms import TermLines
+from tamis.matching.upkeep import to_merge, to_teach, to_tidy
 from tamis.model.event import Event
 from tamis.model.kinds import Value
 from tamis.predicates.expression import Expression
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 
 LIVE = 4_096
 """Boxes in the live part when it is full, and changes after which segments are looked at."""
-RATIO = 4
-"""A segment is merged with all later ones when it has less than so many times their boxes."""
 _MOMENT = 5e-5
 """Seconds that who changes something waits while segments are merged."""
 _WAITING = 8
@@ -112,7 +111,7 @@ class SieveMatcher(Locked):
         """Let events see a segment, and not see others."""
         with self._lock:
             self._publish(segment.most_slot, gone, [segment])
-            if _to_merge(self._snapshot) is not None:
+            if to_merge(self._snapshot) is not None:
                 self._wake()
 
     def learn(self, sample: Sequence[Batch]) -> None:
@@ -199,7 +198,7 @@ class SieveMatcher(Locked):
             now = self._snapshot
             several = None
             if len(now.lives) == 1:
-                several = _to_merge(now) or _to_tidy(now) or _to_teach(now, self._sample.times)
+                several = to_merge(now) or to_tidy(now) or to_teach(now, self._sample.times)
             if len(now.lives) == 1 and several is None:
                 self._worker = None
                 return False
@@ -392,33 +391,3 @@ class _Compiled(NamedTuple):
 
     lives: tuple[LiveView, ...]
     segments: list[Aged]
-
-
-def _to_merge(now: Snapshot) -> slice | None:
-    """The last segments, if they are not much smaller than the one before them."""
-    sizes = [each.segment.boxes for each in now.segments]
-    first, total = len(sizes), 0
-    while first and not now.segments[first - 1].apart:
-        if total and sizes[first - 1] >= RATIO * total:
-            break
-        first -= 1
-        total += sizes[first]
-    return slice(first, len(sizes)) if len(sizes) - first > 1 else None
-
-
-def _to_teach(now: Snapshot, times: int) -> slice | None:
-    """A segment that does not know what was learned last."""
-    for number, each in enumerate(now.segments):
-        if each.learned < times:
-            return slice(number, number + 1)
-    return None
-
-
-def _to_tidy(now: Snapshot) -> slice | None:
-    """A segment most of whose subscriptions are gone."""
-    for number, each in enumerate(now.segments):
-        if now.epoch - each.epoch >= each.segment.subscriptions / 2:
-            gone = now.died[each.segment.box_slots()] <= now.epoch
-            if 2 * int(gone.sum()) >= len(gone):
-                return slice(number, number + 1)
-    return None
