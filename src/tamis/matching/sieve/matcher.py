@@ -26,7 +26,7 @@ from tamis.matching.sieve.kernels import (
 from tamis.matching.sieve.single import ROOM, Places, match_point, places_of
 
 UNLIMITED = np.iinfo(np.int32).max  # no segment has more boxes
-FIRST_CHUNK, CHUNK = 1 << 12, 1 << 20  # matches
+FIRST_CHUNK, CHUNK = 1 << 12, 1 << 18  # matches
 
 
 class BoxSieve:
@@ -100,15 +100,16 @@ class BoxSieve:
     def chunks(
         self, points: Ranks, limit: int | None = None, size: int | None = None
     ) -> Iterator[Matches]:
-        """Yield the matches of a batch in arrays of at most `size`."""
-        if size is None:
-            size = min(max(FIRST_CHUNK, 64 * len(points)), CHUNK)
+        """Yield the matches of a batch in arrays of at most `size`; if that is not given, arrays
+        grow, so that few are made for many matches, and none is large for few."""
+        room = size or min(max(FIRST_CHUNK, 4 * len(points)), CHUNK)
         cursor, probes = self.cursor(), self.probes()
         while cursor[EVENT] < len(points):
-            matches = Matches(np.empty(size, np.int32), np.empty(size, np.int32))
+            matches = Matches(np.empty(room, np.int32), np.empty(room, np.int32))
             n = self.fill(points, probes, cursor, matches, limit)
             if n:
                 yield Matches(matches.event[:n], matches.slot[:n])
+            room = size or min(8 * room, CHUNK)
 
     def cursor(self) -> Cursor:
         """Return a cursor at the start of a batch; it is at the end when cursor[0] == events."""
