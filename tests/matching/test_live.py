@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 import tamis
-from tamis.matching import live_axes, sieve_matcher
+from tamis.matching import live, live_axes, sieve_matcher
 from tamis.matching.axes import AxisKey
 from tamis.matching.live_axes import LiveAxis, NoRoomError
 from tamis.matching.terms import NO_TERMS
@@ -37,6 +37,8 @@ pytestmark = [
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Live parts of a few boxes, so that a few changes make segments and merge them."""
     monkeypatch.setattr(sieve_matcher, "LIVE", 4)
+    monkeypatch.setattr(sieve_matcher, "ASKED", 10)
+    monkeypatch.setattr(live, "_ASKING", 1)
 
 
 def test_changes_beside_readers() -> None:
@@ -197,6 +199,55 @@ def test_forks_beside_a_writer() -> None:
         env=env,
     )
     assert done.stdout == "fine\n", done.stderr
+
+
+def wait_for_merging() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "tamis-merging":
+            thread.join(60)
+
+
+def test_a_live_part_that_asks_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sieve_matcher, "LIVE", 1_000)
+    monkeypatch.setattr(sieve_matcher, "ASKED", 200)
+    engine = tamis.Engine()
+    for number in range(20):
+        engine.subscribe(f"t like '%{number}x%'", id=f"s{number}")
+    for _ in range(9):
+        assert engine.match({"t": "7x"}) == ["s7"]
+    assert snapshot_of(engine).lives[-1].boxes == 20
+    for _ in range(2):
+        assert engine.match({"t": "7x"}) == ["s7"]
+    wait_for_merging()
+    (live_part,) = snapshot_of(engine).lives
+    assert not live_part.boxes
+    assert engine.match({"t": "7x"}) == ["s7"]
+
+
+def test_who_reads_does_not_wait_to_freeze(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sieve_matcher, "LIVE", 1_000)
+    monkeypatch.setattr(sieve_matcher, "ASKED", 1)
+    engine = tamis.Engine()
+    engine.subscribe("t like '%x%'", id="x")
+    found: list[list[str]] = []
+    reader = threading.Thread(target=lambda: found.append(engine.match({"t": "7x"})))
+    with engine._matcher._lock:
+        reader.start()
+        reader.join(60)
+        assert found == [["x"]]
+
+
+def test_boxes_that_ask_weigh_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sieve_matcher, "LIVE", 64)
+    monkeypatch.setattr(live, "_ASKING", 16)
+    engine = tamis.Engine()
+    for number in range(3):
+        engine.subscribe(f"t like '%{number}x%'", id=f"s{number}")
+    engine.subscribe("a = 1", id="plain")
+    assert snapshot_of(engine).lives[-1].boxes == 4
+    engine.subscribe("t like '%3x%'", id="s3")
+    assert not snapshot_of(engine).lives[-1].boxes
+    assert sorted(engine.match({"t": "3x", "a": 1})) == ["plain", "s3"]
 
 
 def test_what_fails_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

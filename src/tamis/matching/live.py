@@ -35,6 +35,9 @@ Labels = NDArray[np.int64]
 
 _SIDE = 3
 """Numbers a side."""
+_ASKING = 16
+"""Weight of a box about which the oracle is asked. That takes thousands of times as long as to try
+a box; but few of them are stabbed, and a part that is frozen early is merged more often."""
 _ALWAYS = -1, 0, 0
 """The side of a box that has none: behind the labels of a point stands a 0."""
 
@@ -60,6 +63,9 @@ class LiveView(NamedTuple):
     """And perhaps others behind these, that came later."""
     forms: Mapping[int, NormalForm]
     """Of the subscriptions with boxes that do not say all, and perhaps of later ones."""
+    asked: list[int]
+    """How often the oracle was asked by all views so far: one number, which two threads that add to
+    it may spoil, for it need not be exact."""
 
     @property
     def slot(self) -> NDArray[np.int32]:
@@ -93,7 +99,10 @@ class Live:
         self.forms: dict[int, NormalForm] = {}
         """Those subscriptions, by slot, of which boxes do not say all."""
         self._plans = ShapePlans(self.axes)
+        self._asked = [0]
         self.boxes = 0
+        self.weight = 0
+        """Of all boxes: what trying them costs an event, in boxes that say all."""
         self._sides = 0
         self._arrays = LiveBoxes(
             np.empty(_SIDE * 64, np.int64),
@@ -139,6 +148,7 @@ class Live:
         _packing(len(others)).pack_into(arrays.sides.data, 8 * _SIDE * self._sides, *others)
         arrays.slot[box], arrays.asks[box], arrays.start[box + 1] = slot, asks, end
         self.boxes, self._sides = box + 1, end
+        self.weight += _ASKING if asks else 1
 
     def _make_room(self, box: int, sides: int) -> None:
         first, start, values, slot, asks = self._arrays
@@ -154,7 +164,9 @@ class Live:
     def view(self) -> LiveView:
         """What is there now."""
         axes = self.axes
-        return LiveView(self.boxes, self._arrays, axes.pointing, axes.builders, self.forms)
+        return LiveView(
+            self.boxes, self._arrays, axes.pointing, axes.builders, self.forms, self._asked
+        )
 
 
 def _is_wide(side: tuple[int, int, int]) -> bool:

@@ -50,7 +50,10 @@ if TYPE_CHECKING:
     from tamis.matching.plan import Stats
 
 LIVE = 4_096
-"""Boxes in the live part when it is full, and changes after which segments are looked at."""
+"""Weight of the live part when it is full, and changes after which segments are looked at."""
+ASKED = 2_000
+"""Questions to the oracle about a live part after which nobody waits until it is full: by then
+events have paid for its freezing."""
 _MOMENT = 5e-5
 """Seconds that who changes something waits while segments are merged."""
 _WAITING = 8
@@ -160,7 +163,7 @@ class SieveMatcher(Locked):
             aged = (*aged, Aged(segment, now.epoch, learned=self._sample.times))
         self._snapshot = Snapshot(aged, lives, epoch, last, died)
         self._changes += 1
-        if self._live.boxes >= LIVE:
+        if self._live.weight >= LIVE:
             self._rotate()
         elif self._changes >= LIVE:
             self._wake()
@@ -338,7 +341,22 @@ class SieveMatcher(Locked):
 
     def match(self, event: Event) -> list[Slot]:
         """The slots of all subscriptions that the event matches."""
-        return match_event(self._snapshot, self._setting.oracle, event)
+        now = self._snapshot
+        found = match_event(now, self._setting.oracle, event)
+        if now.lives[0].asked[0] >= ASKED:
+            self._freeze_soon(now)
+        return found
+
+    def _freeze_soon(self, now: Snapshot) -> None:
+        """Let the first live part, which has cost events much, become a segment; but who reads
+        does not wait for somebody who changes something."""
+        if len(now.lives) == 1 and self._lock.acquire(blocking=False):
+            try:
+                if self._snapshot.lives[-1].asked is now.lives[0].asked:
+                    self._rotate()
+            finally:
+                self._lock.release()
+        self._give_way()
 
     def view(self) -> Stabbing:
         """What there is now, for many events."""

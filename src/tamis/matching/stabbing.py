@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -78,8 +78,7 @@ class Stabbing:
         else:
             found = points_of([event], list(view.axes), dtype=np.int64)
             if found.left:
-                slots = dict.fromkeys(view.slot.tolist())
-                yield from self._decided(self._snapshot.all_alive(slots, -1), event)
+                yield from self._asked(view, dict.fromkeys(view.slot.tolist()), event)
                 return
             points = np.pad(found.ranks, ((0, 0), (0, 1)))  # a 0 behind each
         matched: dict[Slot, None] = {}
@@ -89,10 +88,13 @@ class Stabbing:
             matched.update(dict.fromkeys(certain))
             asked.update(dict.fromkeys(perhaps))
         yield from self._snapshot.all_alive(matched, -1)
-        yield from self._decided(self._snapshot.all_alive(asked, -1), event)
+        yield from self._asked(view, asked, event)
 
-    def _decided(self, slots: Iterable[Slot], event: Event) -> Iterator[Slot]:
-        return (slot for slot in slots if self._oracle(event, slot))
+    def _asked(self, view: LiveView, slots: Mapping[Slot, None], event: Event) -> Iterator[Slot]:
+        """Those of some slots in a live part that the oracle finds to match."""
+        view.asked[0] += len(slots)
+        alive = self._snapshot.all_alive(slots, -1)
+        return (slot for slot in alive if self._oracle(event, slot))
 
     # Batches.
 

@@ -102,6 +102,9 @@ class BoxSieve:
     ) -> Iterator[Matches]:
         """Yield the matches of a batch in arrays of at most `size`; if that is not given, arrays
         grow, so that few are made for many matches, and none is large for few."""
+        self._check(points)
+        if not len(self.arrays.slot):
+            return
         room = size or min(max(FIRST_CHUNK, 4 * len(points)), CHUNK)
         cursor, probes = self.cursor(), self.probes()
         while cursor[EVENT] < len(points):
