@@ -48,6 +48,11 @@ def test_what_is_found_is_what_stands_there(
     patterns: list[str], texts: list[str | None], skipped: int
 ) -> None:
     assert found(patterns, texts, skipped) == expected(patterns, texts)
+    search = SubstringSearch(pa.array(patterns, pa.large_string()))
+    for text in texts:
+        assert text is not None
+        stand = [number for number, pattern in enumerate(patterns) if pattern in text]
+        assert sorted(search.patterns(text)) == stand
 
 
 @given(st.data())

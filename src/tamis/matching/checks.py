@@ -119,6 +119,13 @@ class Checks:
         self.paths = sorted(paths)
         """The attributes that the literals look at."""
 
+    def judge(self, number: int, certain: dict[int, None], perhaps: dict[int, None]) -> None:
+        """Put the slot of a conjunction whose box is stabbed to those that are certain to match, or
+        to those that may."""
+        table = self.conjunctions
+        more = table.start[number + 1] > table.start[number] or table.oracle[number]
+        (perhaps if more else certain)[int(table.slot[number])] = None
+
     def candidates(
         self, point: Integers, conjunction: Integers, points: Points, batch: Batch
     ) -> Candidates:

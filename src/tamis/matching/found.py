@@ -24,6 +24,8 @@ from tamis.matching.lazily import lazy
 from tamis.matching.points import Points
 from tamis.matching.string_line import StringLine
 from tamis.matching.substring_search import SubstringSearch
+from tamis.model.event import Event
+from tamis.predicates.texts import fold
 
 Integers = NDArray[np.int32]
 
@@ -66,6 +68,20 @@ class FoundAxis:
                 found = rank[start[number] + within]
                 yield number.astype(np.int32), with_column(points.ranks, number, found)
             first = last
+
+    def ranks_in(self, event: Event) -> list[int]:
+        """The ranks of what one event has, each once."""
+        values = event.values(self.axis.key.path)
+        if self.axis.key.sort == CONTAINED:
+            return [rank for rank in {self.axis.rank(value) for value in values} if rank >= 0]
+        texts = [value for value in values if isinstance(value, str)]
+        if self.axis.key.sort == FOLDED_SUBSTRINGS:
+            texts = [fold(text) for text in texts]
+        patterns = {pattern for text in texts for pattern in self._search.patterns(text)}
+        (line,) = self.axis.lines
+        assert isinstance(line, StringLine)
+        ranks: list[int] = line.constants.at[list(patterns)].tolist()
+        return ranks
 
     def _substrings(self, points: Points) -> tuple[Any, Any]:
         """Leaves of texts, and the ranks of the patterns in them."""

@@ -55,6 +55,9 @@ class Pointing:
         self.empty: NDArray[Any] = np.array([*ranks, 0], dtype)
         """The point of an event without attributes, and a 0 behind it."""
         self._places: dict[str, list[_Place]] = {}
+        self._bound: set[str] = set()
+        """Keys below which a list has a point for each element; but for whether there is a list at
+        all, its elements do not matter."""
         for number, axis in enumerate(axes):
             self._add_place(number, axis)
 
@@ -70,10 +73,12 @@ class Pointing:
         path, presence = axis.key.path, axis.key.sort == PRESENCE
         place = _Place(number, *axis.ranker(), path[1:], presence)
         self._places.setdefault(path[0], []).append(place)
+        if not presence or len(path) > 1:
+            self._bound.add(path[0])
 
     def can_tell(self, event: Event) -> bool:
         """Whether no list is on the way to an axis, so that an event is one point."""
-        return not any(key in self._places for key in event.multiple)
+        return self._bound.isdisjoint(event.multiple)
 
     def point(self, event: Event) -> NDArray[Any]:
         """The ranks of an event, and a 0 behind them."""

@@ -55,6 +55,19 @@ class Sought(NamedTuple):
     sieve: BoxSieve
 
 
+class Judged(NamedTuple):
+    """Slots of subscriptions that one event matches, and those that only the oracle can tell."""
+
+    certain: dict[int, None]
+    perhaps: dict[int, None]
+
+
+NOTHING = Judged({}, {})
+FEW, MANY = 8, 64
+"""Questions to the oracle, and stabbed boxes or found things, up to which it takes no longer to
+look at one after the other than at columns."""
+
+
 class Segment:
     """Boxes in the rank space of some axes."""
 
@@ -117,6 +130,27 @@ class Segment:
             for number, ranks in found.points(points, batch):
                 for chunk in sieve.chunks(ranks):
                     yield self.checks.candidates(number[chunk.event], chunk.slot, points, batch)
+
+    def judged(self, event: Event, point: Integers) -> Judged | None:
+        """What the other boxes say of one event, which is one point, with a 0 behind its ranks;
+        None if they say much."""
+        judged = Judged({}, {})
+        for numbers in self._stabbed_by_one(event, point):
+            if numbers is None or len(numbers) > MANY:
+                return None
+            for number in numbers:
+                self.checks.judge(number, *judged)
+        return judged if len(judged.perhaps) <= FEW else None
+
+    def _stabbed_by_one(self, event: Event, point: Integers) -> Iterator[list[int] | None]:
+        """The conjunctions whose boxes one point stabs, None if they are many, sieve by sieve."""
+        yield self.checked.match_one(point)
+        for found, sieve in self.sought:
+            ranks = found.ranks_in(event)
+            if len(ranks) > MANY:
+                yield None
+            for rank in ranks:
+                yield sieve.match_one(np.concatenate((point[:-1], (rank, 0)), dtype=np.int32))
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The segment as named flat arrays."""

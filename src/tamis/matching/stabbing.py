@@ -17,7 +17,7 @@ from tamis.matching.jit import kernel
 from tamis.matching.live import LiveView
 from tamis.matching.points import Points, points_of
 from tamis.matching.protocol import Pairs, Slot
-from tamis.matching.segment import Segment
+from tamis.matching.segment import NOTHING, Segment
 from tamis.matching.snapshot import Aged, Snapshot
 from tamis.model.event import Event
 from tamis.model.paths import Path
@@ -40,13 +40,20 @@ def match_event(
             slots += Stabbing(snapshot, oracle).match_live(view, event)
     for aged in snapshot.segments:
         segment = aged.segment
-        found = None
+        found, rest = None, None
         if not event.multiple or segment.pointing.can_tell(event):
-            found = segment.plain.match_one(segment.pointing.point(event))
+            point = segment.pointing.point(event)
+            found = segment.plain.match_one(point)
+            rest = NOTHING if segment.is_plain else segment.judged(event, point)
         if found:
             slots += snapshot.all_alive(found, aged.epoch)
-        if found is None or not segment.is_plain:
+        if found is None or rest is None:
             slots += Stabbing(snapshot, oracle).match_segment(aged, event, plain=found is None)
+        elif not segment.is_plain:
+            certain, perhaps = rest
+            slots += snapshot.all_alive(certain, -1)
+            others = snapshot.all_alive(perhaps.keys() - certain.keys(), -1)
+            slots += (slot for slot in others if oracle(event, slot))
     return slots
 
 

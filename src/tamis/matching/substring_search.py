@@ -48,6 +48,7 @@ class Windows(NamedTuple):
     """The patterns that have a window of one width."""
 
     width: int
+    largest: int  # patterns of one group
     filter: Words
     keys: Words
     group: Integers  # of each slot of the table; EMPTY if it is free
@@ -85,20 +86,29 @@ class SubstringSearch:
         start = np.append(first, len(order)).astype(np.int32)
         ordered = members[order], shift[order]
         arrays = (found, table, group, start, *ordered)
-        return Windows(width, *(frozen(array, array.dtype) for array in arrays))
+        largest = int(np.diff(start).max())
+        return Windows(width, largest, *(frozen(array, array.dtype) for array in arrays))
 
     def pairs(self, texts: Any) -> Iterator[tuple[Integers, Integers]]:
         """Rows of texts (large strings) and numbers of the patterns in them, each pair once."""
-        offsets, data = string_buffers(texts)
-        own, theirs = Texts(self.offsets, self.data), Texts(offsets, data)
+        return self._pairs(Texts(*string_buffers(texts)))
+
+    def patterns(self, text: str) -> list[int]:
+        """The numbers of the patterns in one text."""
+        data = np.frombuffer(text.encode(), np.uint8)
+        texts = Texts(frozen((0, len(data)), np.int64), data)
+        return [number for _, found in self._pairs(texts) for number in found.tolist()]
+
+    def _pairs(self, texts: Texts) -> Iterator[tuple[Integers, Integers]]:
+        own, rows = Texts(self.offsets, self.data), len(texts.offsets) - 1
         stamp = np.full(len(self.offsets) - 1, -1, np.int32)
         for windows in self.windows:
-            size = max(_CHUNK, int(np.diff(windows.start).max()))  # a group fits in any case
+            size = max(min(_CHUNK, len(texts.data)), windows.largest)  # a group fits in any case
             cursor = np.zeros(2, np.int64)
-            while cursor[0] < len(offsets) - 1:
+            while cursor[0] < rows:
                 row, pattern = np.empty(size, np.int32), np.empty(size, np.int32)
                 with np.errstate(over="ignore"):
-                    count = _find(theirs, own, windows, stamp, cursor, row, pattern)
+                    count = _find(texts, own, windows, stamp, cursor, row, pattern)
                 yield row[:count], pattern[:count]
 
 
