@@ -38,6 +38,14 @@ def texts(rng: np.random.Generator, count: int, planted: list[str]) -> Any:
     return pa.table({"text": pa.array(found, pa.string())})
 
 
+def one_by_one(bench: Bench, figure: str, engine: Engine, events: Any) -> None:
+    """Some of the events once more, one after the other, from dicts."""
+    rows = events[:FEW].to_pylist()
+    assert sum(len(engine.match(row)) for row in rows) == len(engine.match_batch(events[:FEW]))
+    timing = best_of(lambda: [engine.match(row) for row in rows])
+    bench.add(figure, "match", "µs an event", timing, 1e6 / FEW, len(engine), floor=False)
+
+
 def substrings(bench: Bench) -> None:
     """A text of 500 letters against a substring of 8 letters for each subscription."""
     rng = np.random.default_rng(1)
@@ -53,6 +61,7 @@ def substrings(bench: Bench) -> None:
     assert len(found) == expected > 0
     timing = best_of(lambda: len(engine.match_batch(events)))
     bench.add("100k substrings", "match_batch", "µs an event", timing, 1e6 / EVENTS, SUBSTRINGS)
+    one_by_one(bench, "100k substrings", engine, events)
 
 
 def patterns(bench: Bench) -> None:
@@ -75,6 +84,7 @@ def patterns(bench: Bench) -> None:
     ours = best_of(lambda: len(engine.match_batch(events)))
     theirs = best_of(each, repeats=2, warm_up=False)
     bench.add("10k patterns", "match_batch", "µs an event", ours, 1e6 / EVENTS, PATTERNS)
+    one_by_one(bench, "10k patterns", engine, events)
     more = EVENTS / FEW  # events that ours is timed on
     value, low = more * theirs.best / ours.best, more * theirs.best / ours.worst
     high = more * theirs.worst / ours.best
