@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 import tamis
 from tamis.engine.collection import MATCHERS
 from tamis.engine.published import ALGORITHMS
+from tamis.errors import LimitError
 from tamis.predicates.expression import Expression, Not, all_of
 from tamis.predicates.normal import Conjunction, normalise, true_set
 from tamis.predicates.terms import Attribute, Constant
@@ -104,7 +105,11 @@ def test_a_matcher_is_exact_where_values_meet(
     ]
     for matcher in matchers:
         engine = engine_of(matcher)
-        engine.subscribe_many({str(number): one for number, one in enumerate(expressions)})
+        try:
+            engine.subscribe_many({str(number): one for number, one in enumerate(expressions)})
+        except LimitError:
+            assert matcher == "gough", "whose tree may be too large"
+            continue
         assert [sorted(engine.match(event), key=int) for event in rows] == expected, matcher
 
 

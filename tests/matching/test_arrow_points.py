@@ -111,7 +111,12 @@ def test_the_points_of_columns_are_those_of_events(
         check(batch, axes)
     except TooManyPointsError:
         assume(False)
-    except UnsupportedTypeError:  # runs in a null struct, of which Arrow makes invalid ones
+    except EventError as error:  # what Arrow cannot flatten, nobody can read
+        assert "unify dictionaries" in str(error)
+    except UnsupportedTypeError as unsupported:
+        if "unify dictionaries" in str(unsupported.__cause__):
+            assume(False)
+        # runs in a null struct, of which Arrow makes invalid ones
         assert any(map(has_runs, batch.schema.types))
         ((_, _, points),) = pointed(Batch(batch), axes)
         assert rows_of(points, batch.num_rows) == read(batch, axes)

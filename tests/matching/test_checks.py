@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.matching import sides
 from tamis.matching.protocol import Setting
 
 pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning")
@@ -126,6 +127,19 @@ def test_columns_of_two_types(x: Any, y: Any) -> None:
     sieve, scan = engines()
     table = pa.table({"x": x, "y": y})
     assert pairs(sieve, table) == pairs(scan, table)
+
+
+def test_what_a_missing_list_does_not_contain_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where there is no axis left that would tell whether it is there."""
+    monkeypatch.setattr(sides, "MAX_AXES", 0)
+    engine = tamis.Engine()
+    engine.subscribe("not tags contains 'a'", id="x")
+    lists: list[list[str] | None] = [None, [], ["a"], ["b"]]
+    rows: list[dict[str, Any]] = [{"tags": tags} for tags in lists]
+    table = pa.table({"tags": pa.array(lists, pa.list_(pa.string()))})
+    for events in (rows, table):
+        assert list(engine.match_batch(events).pairs()) == [(1, "x"), (3, "x")]
+    assert [engine.match(row) for row in rows] == [[], ["x"], [], ["x"]]
 
 
 def test_after_save_and_load(tmp_path: Any) -> None:

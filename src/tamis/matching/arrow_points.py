@@ -114,8 +114,7 @@ def _points(batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path])
             ranks[:, number] = column
     for number, axis in enumerate(axes):
         if axis.key.sort == PRESENCE:
-            present = _present_field(batch.schema.names, columns, batch.num_rows, axis.key.path)
-            missing = (~present).astype(np.int32)
+            missing = (~present_rows(batch, axis.key.path)).astype(np.int32)
             ranks[:, number] = missing if found.row is None else missing[found.row]
     leaves = {path: tree.node(path).leaves for path in valued}
     return Points(ranks, found.row, [], values, leaves)
@@ -221,6 +220,12 @@ def _combined(ours: Alternatives, theirs: Alternatives) -> Alternatives:
     left = (np.cumsum(own) - own)[row] + within // other[row]
     right = (np.cumsum(other) - other)[row] + within % other[row]
     return Alternatives(ours.count, row, {**ours.take(left), **theirs.take(right)})
+
+
+def present_rows(batch: pa.RecordBatch, path: Path) -> NDArray[np.bool_]:
+    """Which rows have anything at a path."""
+    columns: Any = batch.columns
+    return _present_field(batch.schema.names, columns, batch.num_rows, path)
 
 
 def _present_field(

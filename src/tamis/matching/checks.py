@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.matching.arrow_points import row_values
+from tamis.matching.arrow_points import present_rows, row_values
 from tamis.matching.axes import CONTAINED, Axis, AxisBuilder, AxisKey
 from tamis.matching.batch import Batch
 from tamis.matching.form_lines import fold_all
@@ -34,7 +34,7 @@ from tamis.predicates.expression import EQUALITIES, Comparison, Contains, TextTe
 from tamis.predicates.normal import Literal
 from tamis.predicates.terms import Attribute
 from tamis.predicates.texts import fold, like_to_regex
-from tamis.predicates.truth import holds
+from tamis.predicates.truth import contains, holds
 
 Integers = NDArray[np.int32]
 Verdicts = NDArray[np.int8]
@@ -250,20 +250,20 @@ def _text_found(node: TextTest, strings: Any) -> Any:
 def _contains_verdicts(
     node: Contains, positive: bool, number: Integers, points: Points, batch: Batch
 ) -> Verdicts:
+    """What a test of a whole set of values says; of an attribute that is missing nothing is true."""
     rows = number if points.row is None else points.row[number]
     path, value = node.attribute.path, node.value.value
     if batch.table is None:
-        events = batch.events()
-        owners = [
-            row
-            for row in np.unique(rows).tolist()
-            if any(holds(each, "=", value, ignore_case=False) for each in events[row].values(path))
-        ]
-        return _verdicts(np.isin(rows, owners) == positive)
-    axis, rank = _single(path, value)
-    found = [owner[axis.ranks(array) == rank] for owner, array in row_values(batch.table, path)]
-    owned = np.concatenate([np.empty(0, np.int64), *found])
-    return _verdicts(np.isin(rows, owned) == positive)
+        events = {row: batch.event(row) for row in np.unique(rows).tolist()}
+        owned: Any = [row for row, event in events.items() if contains(node, event.values(path))]
+        there: Any = [row for row, event in events.items() if event.present(path)]
+    else:
+        axis, rank = _single(path, value)
+        found = [owner[axis.ranks(array) == rank] for owner, array in row_values(batch.table, path)]
+        owned = np.concatenate([np.empty(0, np.int64), *found])
+        there = np.flatnonzero(present_rows(batch.table, path))
+    said = np.isin(rows, owned)
+    return _verdicts(said if positive else np.isin(rows, there) & ~said)
 
 
 def _verdicts(truth: Any) -> Verdicts:

@@ -74,7 +74,11 @@ class Pointing:
         place = _Place(number, *axis.ranker(), path[1:], presence)
         self._places.setdefault(path[0], []).append(place)
         if not presence or len(path) > 1:
-            self._bound.add(path[0])
+            self.bind(path)
+
+    def bind(self, path: Path) -> None:
+        """Let an event with a list on the way to an attribute be a point for each element."""
+        self._bound.add(path[0])
 
     def can_tell(self, event: Event) -> bool:
         """Whether no list is on the way to an axis, so that an event is one point."""

@@ -121,6 +121,14 @@ def test_comparisons_are_exact(
             assert sorted(engine.match_batch(table).ids()) == expected, row
 
 
+def test_lists_on_either_side() -> None:
+    engine = tamis.Engine(matcher="neon")
+    engine.subscribe("a != b", id="x")
+    for event in ({"a": 1, "b": [0]}, {"a": [0, 1], "b": 0}, {"a": [1], "b": [1, 2]}):
+        assert engine.match(event) == ["x"]
+    assert engine.match({"a": 1, "b": [1]}) == []
+
+
 def test_columns_that_cannot_be_compared_are_read() -> None:
     engine = tamis.Engine(matcher="naive")
     engine.subscribe("a < b", id="x")

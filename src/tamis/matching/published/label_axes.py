@@ -75,6 +75,7 @@ class LabelAxes(LiveAxes):
             axis = ComparisonAxis(key, self.compared[key])
             self.comparisons = {**self.comparisons, len(self.builders): axis}
             self.pointing.add(axis)
+            self.pointing.bind(axis.right)
         else:
             axis = super().make(key)
         self._most.append(-1 if key.sort == Kind.BOOLEAN else axis.size - 1)
