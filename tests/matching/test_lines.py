@@ -480,6 +480,7 @@ def test_kernels_are_compiled_once_for_each_type_of_number() -> None:
         ]
     }
     assert counts.pop("search_sorted") <= 3
+    assert counts.pop("_hash") <= 2  # kernels for one string, if compiled just now, have their own
     assert set(counts.values()) <= {0, 1}, counts
 
 

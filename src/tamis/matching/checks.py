@@ -250,7 +250,7 @@ def _text_found(node: TextTest, strings: Any) -> Any:
 def _contains_verdicts(
     node: Contains, positive: bool, number: Integers, points: Points, batch: Batch
 ) -> Verdicts:
-    """What a test of a whole set of values says; of an attribute that is missing nothing is true."""
+    """What a test of a whole set of values says: nothing is true of a missing attribute."""
     rows = number if points.row is None else points.row[number]
     path, value = node.attribute.path, node.value.value
     if batch.table is None:
