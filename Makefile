@@ -43,7 +43,7 @@ bench: install  ## the benchmarks, with a table
 	@$(BIN)/python -m benchmarks
 
 soak: install  ## the long seeded runs that the suite samples; SEED=n for another
-	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching tests/engine
 	@$(BIN)/python -m tests.soak --seed $(SEED)
 	@TAMIS_SOAK=20 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/spark/test_crashes.py
 
