@@ -205,10 +205,10 @@ def _find(
             continue
         key = _key(data, at, width - 1) << np.uint64(8)
         for i in range(at, stop - width + 1):
-            key = key >> np.uint64(8) | np.uint64(data[i + width - 1]) << top
+            key = key >> np.uint64(8) | np.uint64(data[np.uint64(i + width - 1)]) << top
             mixed = _mixed(key)
             bits = _bits(mixed)
-            if found[np.int64(mixed & words)] & bits != bits:
+            if found[mixed & words] & bits != bits:  # unsigned indices are not asked for their sign
                 continue
             slot = _hash(key, slots)
             while windows.group[slot] != EMPTY and windows.keys[slot] != key:
