@@ -20,6 +20,10 @@ SLOW = {
     "test_merging.py",
     "test_bulk.py",
     "test_sieve_matcher.py",
+    "test_papers.py",
+    "test_taxonomy_changes.py",
+    "test_matcher.py",
+    "test_gryphon.py",
 }
 """Modules that ``make check`` leaves out beside the tests that are marked one by one."""
 
