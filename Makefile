@@ -15,7 +15,7 @@ install: .venv/installed  ## the virtual environment with everything
 .venv/installed: pyproject.toml requirements.lock
 	@echo "Setting up .venv (a few minutes the first time) ..."
 	@$(PYTHON) .ci/environment.py .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m tamis.spark.prepare 2> .venv/prepare.log || echo "Sessions will start slowly: see .venv/prepare.log"
 	@touch .venv/installed

@@ -30,6 +30,13 @@ def table_of(event: Mapping[str, Any]) -> pa.Table | None:
     return pa.table(columns) if columns else None
 
 
+def repeated(event: Mapping[str, Any], rows: int) -> pa.Table:
+    """A table of the event, row by row."""
+    table = table_of(event)
+    assert table is not None
+    return table.take(pa.array([1] * rows))
+
+
 def _type_of(values: Iterable[Any]) -> Any:
     """The one type that holds all values as they are."""
     found = [value for value in values if value is not None]

@@ -13,16 +13,20 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.engine import many
 from tamis.engine.collection import MATCHERS
 from tamis.engine.published import ALGORITHMS
 from tamis.errors import NeverMatchesWarning
-from tests.contract.arrow import table_of
+from tamis.matching import batch, stabbing
+from tests.contract.arrow import repeated, table_of
 from tests.contract.naive import naive_match
 from tests.contract.reading import ALL, GROUPS, Case, read_sequences
 
@@ -58,6 +62,26 @@ def by_batch(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
 def by_arrow(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
     engine.subscribe(case.subscription, id=ID)
     return _second_row(engine.match_batch(table_of(case.event)))
+
+
+def by_slice(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    """A column that begins in the middle of its buffers, at no multiple of eight rows."""
+    engine.subscribe(case.subscription, id=ID)
+    several = repeated(case.event, 13)
+    found = set(engine.match_batch(several.slice(5, 6)).pairs())
+    assert found in (set(), {(row, ID) for row in range(6)})
+    return [ID] if found else []
+
+
+def by_chunks(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+    """Chunks of several lengths, one of them empty, all views of the same buffers."""
+    engine.subscribe(case.subscription, id=ID)
+    several = repeated(case.event, 13)
+    cuts = [0, 3, 3, 11, 13]
+    parts = [several.slice(start, stop - start) for start, stop in pairwise(cuts)]
+    found = set(engine.match_batch(pa.concat_tables(parts), threads=2).pairs())
+    assert found in (set(), {(row, ID) for row in range(13)})
+    return [ID] if found else []
 
 
 def by_expression(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
@@ -124,6 +148,8 @@ MODES: list[Mode] = [
     by_count,
     by_batch,
     by_arrow,
+    by_slice,
+    by_chunks,
     by_expression,
     by_json,
     after_saving,
@@ -132,7 +158,8 @@ MODES: list[Mode] = [
 ]
 
 
-INDEXED: list[Mode] = [by_match, by_arrow, among_others, after_replacing]
+INDEXED: list[Mode] = [by_match, by_arrow, by_slice, among_others, after_replacing]
+COLUMNS = {by_arrow, by_slice, by_chunks}
 
 
 def runs() -> Iterator[Any]:
@@ -154,13 +181,62 @@ def test_cases(matcher: str, mode: Mode, group: str, tmp_path: Path) -> None:
     """One test for each group, since ten matchers on all cases in all modes would be 80,000."""
     wrong = []
     for case in GROUPS[group]:
-        if mode is by_arrow and table_of(case.event) is None:
+        if mode in COLUMNS and table_of(case.event) is None:
             continue
         engine = tamis.Engine(matcher=matcher, taxonomy=case.taxonomy)
         found = mode(engine, case, tmp_path)
         if found != ([ID] if case.matches else []):
             wrong.append(f"{case.name}: {found}. {case.why}")
     assert wrong == []
+
+
+CUTS = {batch: ("ROWS", 8), stabbing: ("CANDIDATES", 16), many: ("_LEAST", 3)}
+"""Where a batch is cut, made so small that a few rows are more."""
+TEXTS = ("case", "cidr", "regex", "strings", "text")
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_batches_longer_than_every_cut(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, (name, value) in CUTS.items():
+        monkeypatch.setattr(module, name, value)
+    assert wrong_in_a_long_batch(group, 37) == []
+
+
+@pytest.mark.parametrize("group", TEXTS)
+def test_texts_in_batches_longer_than_every_cut(group: str) -> None:
+    assert wrong_in_a_long_batch(group, batch.ROWS + 5) == []
+
+
+def wrong_in_a_long_batch(group: str, rows: int) -> list[str]:
+    wrong = []
+    for case in GROUPS[group]:
+        if table_of(case.event) is None:
+            continue
+        engine = tamis.Engine(taxonomy=case.taxonomy)
+        engine.subscribe(case.subscription, id=ID)
+        for threads in (1, 2):
+            found = engine.match_batch(repeated(case.event, rows), threads=threads)
+            if found.event.tolist() != (list(range(rows)) if case.matches else []):
+                wrong.append(f"{case.name}: {len(found)} rows. {case.why}")
+    return wrong
+
+
+@pytest.mark.parametrize(
+    "subscription",
+    [
+        "a ends with '.exe' ignoring case",
+        "a contains text '.EX' ignoring case",
+        "a like '%.eXe' ignoring case",
+        "a like '%x%.e_e' ignoring case",
+        "a = 'X.exe' ignoring case",
+        "a = b ignoring case",
+    ],
+)
+def test_case_is_ignored_in_every_row_of_a_long_column(subscription: str) -> None:
+    engine = tamis.Engine()
+    engine.subscribe(subscription, id=ID)
+    table = pa.table({"a": ["x.EXE"] * 200_000, "b": ["X.exe"] * 200_000})
+    assert len(engine.match_batch(table)) == 200_000
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -51,6 +51,22 @@ def string_buffers(array: Any) -> tuple[Offsets, Bytes]:
     return frozen(found, np.int64), _view(data, np.uint8, 0, data.size if data else 0)
 
 
+def are_within(offsets: Offsets, data: Bytes) -> bool:
+    """Whether offsets ascend and stay within the data, which only a full validation looks at."""
+    return bool(
+        offsets[0] >= 0 and offsets[-1] <= len(data) and (offsets[1:] >= offsets[:-1]).all()
+    )
+
+
+def strings_from(offsets: Offsets, data: Bytes, valid: NDArray[np.bool_]) -> Any:
+    """Large strings of these offsets and bytes, null where they are not valid."""
+    import pyarrow as pa
+
+    bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").data)
+    buffers = [bits, pa.py_buffer(offsets.data), pa.py_buffer(data.data)]
+    return pa.Array.from_buffers(pa.large_string(), len(valid), buffers)
+
+
 def bits(buffer: Any, offset: int, count: int) -> NDArray[np.bool_]:
     """The bits of a bitmap from an offset on."""
     packed = _view(buffer, np.uint8, offset // 8, (offset % 8 + count + 7) // 8)

@@ -27,7 +27,7 @@ from tamis.matching.axes import CONTAINED, Axis, AxisBuilder, AxisKey
 from tamis.matching.batch import Batch
 from tamis.matching.form_lines import fold_all
 from tamis.matching.points import Points
-from tamis.matching.values import is_text, plain_array, without_views
+from tamis.matching.values import is_text, large_strings, plain_array, without_views
 from tamis.model.kinds import kind_of
 from tamis.model.paths import Path
 from tamis.predicates.expression import EQUALITIES, Comparison, Contains, TextTest
@@ -238,7 +238,7 @@ def _text_found(node: TextTest, strings: Any) -> Any:
     if node.operator == "matches":
         return pc.match_substring_regex(strings, pattern, ignore_case=node.ignore_case)
     if node.ignore_case:
-        strings, pattern = fold_all(strings), fold(pattern)
+        strings, pattern = fold_all(large_strings(strings)), fold(pattern)
     tests = {
         "starts with": pc.starts_with,
         "ends with": pc.ends_with,
@@ -314,7 +314,7 @@ def _taken(leaves: Any, index: Integers) -> Any:
 def _compared(node: Comparison, positive: bool, ours: Any, theirs: Any) -> Verdicts:
     """Two columns without nulls held against each other."""
     if is_text(ours.type) and is_text(theirs.type):
-        ours, theirs = ours.cast(pa.large_string()), theirs.cast(pa.large_string())
+        ours, theirs = large_strings(ours), large_strings(theirs)
         if node.ignore_case:
             ours, theirs = fold_all(ours), fold_all(theirs)
         truth = _OF_STRINGS[node.operator](ours, theirs).to_numpy(zero_copy_only=False)

@@ -17,15 +17,22 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import types
 
 from tamis.matching.addresses import parse_addresses
-from tamis.matching.arrow_buffers import Bytes, Offsets, Ranks, frozen, mark_nulls, string_buffers
+from tamis.matching.arrow_buffers import (
+    Bytes,
+    Offsets,
+    Ranks,
+    frozen,
+    mark_nulls,
+    string_buffers,
+    strings_from,
+)
 from tamis.matching.jit import kernel
 from tamis.matching.string_line import StringLine
+from tamis.matching.values import is_text, large_strings
 from tamis.predicates.texts import fold, folds
 
 REVERSED, FOLDED, FOLDED_REVERSED, ADDRESS = "reversed", "folded", "folded reversed", "address"
@@ -55,11 +62,9 @@ class FormLine(StringLine):
         return -1 if form is None else super().rank(form)
 
     def _ranks(self, array: Any) -> Ranks | None:
-        if types.is_string_view(array.type):
-            array.validate(full=True)
-        elif not (types.is_string(array.type) or types.is_large_string(array.type)):
+        if not is_text(array.type):
             return None
-        forms = self.forms(array.cast(pa.large_string()))
+        forms = self.forms(large_strings(array))
         ranks = super()._ranks(forms)
         if ranks is not None:
             mark_nulls(forms, ranks)
@@ -128,7 +133,7 @@ class AddressLine(FormLine):
         parse_addresses(offsets, data, out, lengths)
         kept = np.arange(33) < lengths[:, None]
         ends = np.concatenate(([0], np.cumsum(lengths)))
-        return _strings(ends, out[kept], lengths > 0)
+        return strings_from(ends, out[kept], lengths > 0)
 
 
 FORM_LINES: dict[str, type[FormLine]] = {
@@ -144,14 +149,8 @@ def address_form(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     return f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
 
 
-def _strings(offsets: Offsets, data: Bytes, valid: NDArray[np.bool_]) -> Any:
-    bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").data)
-    buffers = [bits, pa.py_buffer(offsets.data), pa.py_buffer(data.data)]
-    return pa.Array.from_buffers(pa.large_string(), len(valid), buffers)
-
-
 def fold_all(array: Any) -> Any:
-    """The strings of an array, folded as ``fold`` does."""
+    """Large strings (``large_strings``), folded as ``fold`` does."""
     offsets, data = string_buffers(array)
     used = data[offsets[0] : offsets[-1]]
     if not len(used) or used.max() < 0x80:
@@ -160,7 +159,7 @@ def fold_all(array: Any) -> Any:
     ends = np.empty(len(offsets), np.int64)
     _fold(offsets, data, _fold_table(), out, ends)
     valid = array.is_valid().to_numpy(zero_copy_only=False)
-    return _strings(ends, out[: ends[-1]], valid)
+    return strings_from(ends, out[: ends[-1]], valid)
 
 
 @cache

@@ -30,12 +30,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.matching.arrow_buffers import Ranks, frozen, string_buffers
+from tamis.matching.arrow_buffers import Ranks, are_within, frozen, string_buffers
 from tamis.matching.lazily import lazy
 from tamis.matching.line import UNUSED, WIDE, Arrays, Line, Positions, Uses, positions_of
 from tamis.matching.string_merging import merge_strings
 from tamis.matching.string_search import Constants, Strings, build_constants, find_rank, find_ranks
 from tamis.matching.thresholds import LISTED
+from tamis.matching.values import is_text, large_strings
 
 
 class _Listed(NamedTuple):
@@ -158,12 +159,11 @@ class StringLine(Line):
 
     def _ranks(self, array: Any) -> Ranks | None:
         if types.is_string_view(array.type):
-            array.validate(full=True)
-            array = array.cast(pa.large_string())
-        elif not (types.is_string(array.type) or types.is_large_string(array.type)):
+            array = large_strings(array)
+        elif not is_text(array.type):
             return None
         strings = Strings(*string_buffers(array))
-        if not _are_within(strings):
+        if not are_within(*strings):
             array.validate(full=True)
         return find_ranks(strings, self.constants, gaps_alike=self.gaps_alike)
 
@@ -175,11 +175,3 @@ class StringLine(Line):
         constants = [data[start:stop].decode() for start, stop in pairwise(offsets)]
         at = dict(zip(constants, self.constants.at.tolist(), strict=True))
         return _Listed(constants, at, self.constants.below.tolist())
-
-
-def _are_within(strings: Strings) -> bool:
-    """Whether offsets ascend and stay within the data, which only a full validation looks at."""
-    offsets, data = strings
-    return bool(
-        offsets[0] >= 0 and offsets[-1] <= len(data) and (offsets[1:] >= offsets[:-1]).all()
-    )

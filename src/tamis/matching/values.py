@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from tamis.matching.arrow_buffers import are_within, string_buffers, strings_from
+
 
 def plain_array(leaves: Any) -> Any:
     """An Arrow array without extension, dictionary or runs."""
@@ -37,11 +39,26 @@ def strings_of(leaves: Any) -> Any:
         found = [value if isinstance(value, str) else None for value in leaves]
         return pa.array(found, pa.large_string())
     array = plain_array(leaves)
+    return large_strings(array) if is_text(array.type) else None
+
+
+def large_strings(array: Any) -> Any:
+    """An array of strings as large strings that begin at offset 0 of their data.
+
+    Arrow's functions are not to be trusted with others: ``cast`` gives a slice of strings offsets
+    that begin elsewhere, and pyarrow 25 and 26 make invalid offsets of these in ``ascii_lower``,
+    without an error.
+    """
     if types.is_string_view(array.type):
         array.validate(full=True)
-    if is_text(array.type):
-        return array.cast(pa.large_string())
-    return None
+    found = array.cast(pa.large_string())
+    offsets, data = string_buffers(found)
+    if not are_within(offsets, data):
+        array.validate(full=True)
+    if found.offset == 0 and offsets[0] == 0:
+        return found
+    valid = found.is_valid().to_numpy(zero_copy_only=False)
+    return strings_from(offsets - offsets[0], data[offsets[0] : offsets[-1]], valid)
 
 
 def is_text(kind: Any) -> bool:
