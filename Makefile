@@ -17,7 +17,7 @@ install: .venv/installed  ## the virtual environment with everything
 	@$(PYTHON) .ci/environment.py .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m tamis.spark.prepare 2> .venv/prepare.log || echo "Sessions will start slowly: see .venv/prepare.log"
+	@$(BIN)/python -m tamis.spark.session.prepare 2> .venv/prepare.log || echo "Sessions will start slowly: see .venv/prepare.log"
 	@touch .venv/installed
 
 demo: install  ## the main job on generated auctions
@@ -32,7 +32,7 @@ test: install  ## the whole suite, with coverage
 	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 nojit: install  ## the kernels as plain Python, on small sizes
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/matching/test_sieve.py
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/matching/sieve/test_sieve.py
 
 lint: install  ## linter, formatter, type checker
 	@$(BIN)/ruff check .
@@ -43,7 +43,7 @@ bench: install  ## the benchmarks, with a table
 	@$(BIN)/python -m benchmarks
 
 soak: install  ## the long seeded runs that the suite samples; SEED=n for another
-	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching tests/engine
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching tests/published tests/engine
 	@$(BIN)/python -m tests.soak --seed $(SEED)
 	@TAMIS_SOAK=20 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/spark/test_crashes.py
 

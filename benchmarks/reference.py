@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tamis.matching.jit import kernel
-from tamis.matching.sieve.boxes import Boxes
+from tamis.arrays.jit import kernel
+from tamis.matching.boxes.layout import Boxes
 
 
 def dense_boxes(boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:

@@ -17,9 +17,9 @@ from rich.table import Table
 from benchmarks.harness import best_of
 from benchmarks.parsing import one_template
 from tamis import Event, KnownFacts, parse
-from tamis.engine.scan import Trial, bound_keys
-from tamis.predicates.boxes import Region
+from tamis.matching.scan import Trial, bound_keys
 from tamis.predicates.facts import NO_FACTS, Facts
+from tamis.predicates.regions import Region
 from tamis.predicates.relations import covers, overlaps
 
 COUNT = 300

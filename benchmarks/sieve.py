@@ -29,9 +29,9 @@ from benchmarks.reference import dense_boxes, scan, scan_sparse
 from benchmarks.report import Row, Run, begin_run, complain, end_run, markdown_table, rich_table
 from benchmarks.workloads import Workload
 from tamis import Engine
-from tamis.matching.sieve.boxes import Boxes
+from tamis.matching.boxes.layout import Boxes
+from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.kernels import EVENT, Matches
-from tamis.matching.sieve.matcher import BoxSieve
 
 CHECKED = 50
 """Events whose matches are compared with those of the scan, and on which the scan is timed."""

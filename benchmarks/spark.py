@@ -30,8 +30,8 @@ import tamis.spark
 from benchmarks import spark_peers as peers
 from benchmarks import workloads
 from benchmarks.report import Row, Run, begin_run, complain, end_run, markdown_table, rich_table
-from tamis.spark.archive import prepare
-from tamis.spark.shipping import ship
+from tamis.spark.index.shipping import ship
+from tamis.spark.session.archive import prepare
 from tamis.spark.worker import MatchTask, opened
 
 CORES = 2

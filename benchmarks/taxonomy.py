@@ -18,10 +18,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.compiled_is_a import find_kind_pairs
 from benchmarks.harness import REPEATS, best_of, use_one_core
 from benchmarks.report import short
 from tamis import Taxonomy
-from tamis.matching.kinds import find_kind_pairs
 
 SIZES = (100_000, 1_000_000)
 PAIRS = 1_000_000

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
-from tamis.matching.sieve.boxes import Boxes, Statistics
+from tamis.matching.boxes.layout import Boxes, Statistics
 
 EQUAL, NOT_EQUAL, LESS, GREATER, BETWEEN, PREFIX, IN = range(7)
 SYMBOLS = ("=", "!=", "<", ">")

@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-SLOW = {
-    "test_arrayfile.py",
-    "test_arrow_points.py",
-    "test_axes.py",
-    "test_lines.py",
-    "test_merging.py",
-    "test_bulk.py",
-    "test_sieve_matcher.py",
-    "test_papers.py",
-    "test_taxonomy_changes.py",
-    "test_matcher.py",
-    "test_gryphon.py",
-}
+SLOW = (
+    "arrays/test_array_file.py",
+    "matching/points/test_of_columns.py",
+    "matching/axes/test_axis.py",
+    "matching/lines/test_lines.py",
+    "matching/segments/test_merging.py",
+    "matching/segments/test_matcher.py",
+    "engine/test_bulk.py",
+    "engine/test_taxonomy_changes.py",
+    "benchmarks/test_papers.py",
+    "published/frame/test_matcher.py",
+    "published/gryphon/test_gryphon.py",
+)
 """Modules that ``make check`` leaves out beside the tests that are marked one by one."""
 
-SPARK = ("tests/spark/", "test_demo_stream.py", "test_examples.py", "test_examples_on_spark_run")
+SPARK = ("tests/spark/", "demo/test_stream.py", "test_examples.py", "test_examples_on_spark_run")
 """What starts a Spark, by parts of the tests' names."""
 
 
@@ -43,7 +43,7 @@ def merging_ends() -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.name in SLOW:
+        if item.path.as_posix().endswith(SLOW):
             item.add_marker(pytest.mark.slow)
 
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from tamis import Event, Expression, KnownFacts, parse
 from tamis.model.paths import parse_path
-from tamis.predicates.boxes import Region
 from tamis.predicates.expression import Not, all_of, any_of
 from tamis.predicates.facts import Facts, conforms
 from tamis.predicates.hull import hull, intersect
+from tamis.predicates.regions import Region
 from tamis.predicates.relations import covers, overlaps
 from tests.predicates.worlds import TERMS, masks
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tamis.model.schema import Schema
+from tamis.model.schema.schema import Schema
 
 CATEGORIES = {
     "bedroom": [],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.model.kinds import GREATEST_INTEGER, LEAST_INTEGER, ORDERED
 from tamis.model.paths import RESERVED
-from tamis.model.terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
+from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
 from tamis.model.timestamp import Timestamp
 from tamis.model.units import UNITS
 from tamis.predicates.expression import (
@@ -35,14 +35,14 @@ from tamis.predicates.expression import (
     any_of,
     nodes_within,
 )
-from tamis.predicates.terms import (
+from tamis.predicates.operands import (
     Arithmetic,
     Attribute,
     Constant,
+    Operand,
     Quantity,
-    Term,
     Variable,
-    terms_within,
+    operands_within,
 )
 
 Strategy = st.SearchStrategy
@@ -137,33 +137,35 @@ def constants() -> Strategy[Constant]:
 # Terms and comparisons.
 
 
-def terms(leaves: Strategy[Term]) -> Strategy[Term]:
+def terms(leaves: Strategy[Operand]) -> Strategy[Operand]:
     """Arithmetic over the leaves and numbers, never of two constants alone."""
 
-    def combine(inner: Strategy[Term]) -> Strategy[Term]:
+    def combine(inner: Strategy[Operand]) -> Strategy[Operand]:
         return st.builds(_arithmetic, inner, st.sampled_from("+-*/"), inner)
 
     return leaves | st.recursive(leaves | numbers(), combine, max_leaves=5)
 
 
-def _arithmetic(left: Term, symbol: str, right: Term) -> Term:
+def _arithmetic(left: Operand, symbol: str, right: Operand) -> Operand:
     if isinstance(left, Constant) and isinstance(right, Constant):
         return left
     return Arithmetic(left, symbol, right)
 
 
-def comparisons(sides: Strategy[Term], values: Strategy[Constant]) -> Strategy[Expression]:
+def comparisons(sides: Strategy[Operand], values: Strategy[Constant]) -> Strategy[Expression]:
     """Comparisons of terms with terms and with constants."""
     operators = st.sampled_from(tuple(FLIPPED))
     left = sides.filter(_is_no_constant)
     return st.builds(_comparison, left, operators, sides | values, st.booleans(), st.booleans())
 
 
-def _is_no_constant(term: Term) -> bool:
+def _is_no_constant(term: Operand) -> bool:
     return not isinstance(term, Constant)
 
 
-def _comparison(left: Term, operator: str, right: Term, folded: bool, turned: bool) -> Expression:
+def _comparison(
+    left: Operand, operator: str, right: Operand, folded: bool, turned: bool
+) -> Expression:
     """The comparison, with another operator where this one does not go with the constant."""
     if isinstance(right, Constant):
         folded = folded and isinstance(right.value, str)
@@ -279,7 +281,7 @@ def patterns() -> Strategy[Pattern]:
 def _pattern(triples: list[Triple], filters: list[Expression]) -> Pattern:
     """The pattern, with a further triple for each variable that only the filters name."""
     nodes = (node for condition in filters for node in nodes_within(condition))
-    inner = (term for node in nodes for side in node.terms() for term in terms_within(side))
+    inner = (term for node in nodes for side in node.operands() for term in operands_within(side))
     used = {term: None for term in inner if isinstance(term, Variable)}
     bound = {term for triple in triples for term in triple}
     added = [(term, Iri(RDF_TYPE), term) for term in used if term not in bound]

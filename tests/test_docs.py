@@ -16,9 +16,10 @@ import jsonschema
 import pytest
 
 import tamis
-from tamis.language.jsonform import schema
+from tamis.language.json_form import schema
 from tamis.model.limits import Limits
-from tamis.predicates import boxes, relations, witness
+from tamis.predicates import regions as boxes
+from tamis.predicates import relations, witness
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -122,8 +123,8 @@ def test_every_limit_is_documented_with_its_default() -> None:
 
 def test_limits_of_spark_are_documented() -> None:
     pytest.importorskip("pyspark")
-    from tamis.spark.claims import _BATCHES, _NEWEST, _REPLAYED
-    from tamis.spark.sources import MAX_CHANGE_FILE
+    from tamis.spark.snapshots.folder import _BATCHES, _NEWEST, _REPLAYED
+    from tamis.spark.snapshots.sources import MAX_CHANGE_FILE
 
     page = (ROOT / "docs" / "limits.md").read_text()
     assert f"| {MAX_CHANGE_FILE:,} bytes |" in page

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import tamis
 from benchmarks import workloads
-from tamis.engine.collection import MATCHERS
+from tamis.engine.subscriptions import MATCHERS
 
 SUBSCRIPTIONS, EVENTS = 1_500, 100
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,11 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.papers.subject import Subject, matrix_of, message_of, some_sides
-from tamis.engine import published
+from tamis.engine.registry import ALGORITHMS, index_class
 from tamis.errors import TamisError
-from tamis.matching.published.boxes import BoxTable, Numbers, Points, Sides, points_of_labels
-from tamis.matching.published.index import TALLY, Index, Size, Stabbed, Tally
-from tamis.matching.sieve.matcher import BoxSieve
+from tamis.matching.sieve.box_sieve import BoxSieve
+from tamis.published.boxes import BoxTable, Numbers, Points, Sides, points_of_labels
+from tamis.published.index import TALLY, BoxHits, Index, Size, Tally
 
 FIRST_SLICE, GROWTH = 100, 8
 MOST_BYTES = 6 << 30
@@ -51,7 +50,7 @@ class Contender(Protocol):
     def take(self, message: pa.Buffer) -> Any:
         """Events as it matches them, out of a message."""
 
-    def match(self, events: Any) -> Iterator[Stabbed]:
+    def match(self, events: Any) -> Iterator[BoxHits]:
         """All matches, in chunks."""
 
     def size(self) -> Size:
@@ -126,7 +125,7 @@ class Indexed:
         """Points of labels."""
         return points_of_labels(matrix_of(message))
 
-    def match(self, events: Points) -> Iterator[Stabbed]:
+    def match(self, events: Points) -> Iterator[BoxHits]:
         """All matches, in chunks."""
         return self.index.stab(events)
 
@@ -152,9 +151,9 @@ class Sieved:
         """Ranks."""
         return matrix_of(message)
 
-    def match(self, events: NDArray[np.int32]) -> Iterator[Stabbed]:
+    def match(self, events: NDArray[np.int32]) -> Iterator[BoxHits]:
         """All matches, in chunks."""
-        return (Stabbed(chunk.event, chunk.slot) for chunk in self._sieve.chunks(events))
+        return (BoxHits(chunk.event, chunk.slot) for chunk in self._sieve.chunks(events))
 
     def size(self) -> Size:
         """How large it is."""
@@ -165,10 +164,7 @@ NAIVE, FAIR, PREFERRED = "naive", "fair_predicate", "equality_preferred"
 QUARANTINING, GOUGH, HANSON = "quarantining", "gough", "hanson"
 GRYPHON, NEON, SIEVE = "gryphon", "neon", "sieve"
 
-PUBLISHED: dict[str, Make] = {
-    module: getattr(import_module(f"tamis.matching.published.{module}"), index)
-    for module, index in published.ALGORITHMS.items()
-}
+PUBLISHED: dict[str, Make] = {name: index_class(name) for name in ALGORITHMS}
 """The published algorithms, by the names that an engine knows them by."""
 ALL = (*PUBLISHED, SIEVE)
 """The names of all that are compared."""

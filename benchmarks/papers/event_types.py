@@ -25,8 +25,8 @@ from benchmarks.papers.subject import CHECKED
 from benchmarks.report import short
 from benchmarks.sieve import Ranked
 from benchmarks.workloads import w1
-from tamis import Engine, Published
-from tamis.matching.published.stats import PublishedStats
+from tamis import Algorithm, Engine
+from tamis.published.frame.stats import AlgorithmStats
 
 ALGORITHMS = (FAIR, PREFERRED, QUARANTINING)
 WAYS = ("structures", "names")
@@ -67,8 +67,8 @@ def workload_of(subscriptions: int, events: int, types: int) -> TypedWorkload:
 
 def type_steps(counts: tuple[int, ...], n: int, events: int, effort: Effort) -> list[Step]:
     """All ways of all algorithms, against the number of types."""
-    matchers = [Published(each, types=way) for each in ALGORITHMS for way in WAYS]
-    contenders: list[Published | str] = [*matchers, Published(NEON), SIEVE]
+    matchers = [Algorithm(each, types=way) for each in ALGORITHMS for way in WAYS]
+    contenders: list[Algorithm | str] = [*matchers, Algorithm(NEON), SIEVE]
     return [
         Step(
             (FIGURE,),
@@ -80,7 +80,7 @@ def type_steps(counts: tuple[int, ...], n: int, events: int, effort: Effort) -> 
     ]
 
 
-def name_of(matcher: Published | str) -> str:
+def name_of(matcher: Algorithm | str) -> str:
     """An algorithm, and how it keeps types apart."""
     if isinstance(matcher, str):
         return matcher
@@ -89,7 +89,7 @@ def name_of(matcher: Published | str) -> str:
 
 
 def run_types(
-    n: int, events: int, types: int, matcher: Published | str, effort: Effort
+    n: int, events: int, types: int, matcher: Algorithm | str, effort: Effort
 ) -> list[Measurement]:
     """One way of one algorithm, with some number of types."""
     workload = workload_of(n, events, types)
@@ -110,7 +110,7 @@ def run_types(
         bytes=engine.stats().bytes.get("index", 0),
     )
     after = engine.stats()
-    if not (isinstance(after, PublishedStats) and isinstance(before, PublishedStats)):
+    if not (isinstance(after, AlgorithmStats) and isinstance(before, AlgorithmStats)):
         return [about]
     done = after.events - before.events
     return [

@@ -10,7 +10,7 @@ from benchmarks.papers.results import Results
 from benchmarks.papers.verdicts import Verdict, best, exponent, not_measured, times
 from benchmarks.report import number, short
 from benchmarks.workloads import CHOICES, LEVELS
-from tamis.matching.published.gryphon import expected_visits
+from tamis.published.gryphon.gryphon import expected_visits
 
 SUBLINEAR = 0.9
 """A fitted exponent up to which growth is clearly below linear."""

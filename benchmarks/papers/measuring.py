@@ -20,8 +20,8 @@ from benchmarks.papers.contenders import Contender, Indexed
 from benchmarks.papers.results import Measurement
 from benchmarks.papers.subject import CHECKED, Subject, lists_of, reply_of, sides_of, some_sides
 from benchmarks.report import number
-from tamis.matching.published.boxes import Sides
-from tamis.matching.published.index import COMPARISONS, EVALUATED, SUMS, VISITED
+from tamis.published.boxes import Sides
+from tamis.published.index import COMPARISONS, EVALUATED, SUMS, VISITED
 
 LEAST = 64
 """Events of a repeat: as many as there are sets of six attributes."""

@@ -5,7 +5,7 @@
     lists  <------ reply (Arrow stream)       a list of subscriptions for each event
 
 Labels are ranks with room between them, so that a range never looks like an equality, as in the
-axes that change (tamis.matching.live_axes).
+axes that change (tamis.matching.axes.live).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from benchmarks.sieve import Ranked
 from benchmarks.workloads import Workload
-from tamis.matching.published.boxes import UNBOUNDED, Labels, Sides
-from tamis.matching.published.index import Stabbed
-from tamis.matching.sieve.boxes import Boxes
-from tamis.matching.sieve.matcher import BoxSieve
+from tamis.matching.boxes.layout import Boxes
+from tamis.matching.sieve.box_sieve import BoxSieve
+from tamis.published.boxes import UNBOUNDED, Labels, Sides
+from tamis.published.index import BoxHits
 
 CHECKED = 20
 """Events whose matches are compared with those of the reference scan."""
@@ -156,7 +156,7 @@ def matrix_of(message: pa.Buffer) -> NDArray[Any]:
     return matrix
 
 
-def reply_of(chunks: Sequence[Stabbed], events: int) -> pa.Buffer:
+def reply_of(chunks: Sequence[BoxHits], events: int) -> pa.Buffer:
     """A list of subscriptions for each event, as an Arrow stream."""
     nothing = np.empty(0, np.int32)
     point = np.concatenate([nothing, *(chunk.point for chunk in chunks)])

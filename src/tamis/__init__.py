@@ -4,7 +4,7 @@ from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
 from tamis.engine.loading import Subscribed
 from tamis.engine.matches import Matches
-from tamis.engine.published import Published
+from tamis.engine.registry import Algorithm
 from tamis.engine.relations import (
     Relation,
     Verdict,
@@ -34,16 +34,16 @@ from tamis.errors import (
     UnknownIdError,
     UnsupportedError,
 )
-from tamis.language.jsonform import from_json, to_json
+from tamis.language.json_form import from_json, to_json
 from tamis.language.parser import parse
 from tamis.language.python import attr, call, pattern, quantity, timestamp, var
 from tamis.language.template import Templates
-from tamis.model.conformity import Violation
-from tamis.model.event import Event
+from tamis.model.events.event import Event
+from tamis.model.events.readers import read_events, read_json, read_ndjson
 from tamis.model.limits import Limits
-from tamis.model.readers import read_events, read_json, read_ndjson
-from tamis.model.schema import Schema
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.schema.conformity import Violation
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression, all_of, any_of
 from tamis.predicates.facts import Facts, KnownFacts
@@ -51,6 +51,7 @@ from tamis.predicates.facts import Facts, KnownFacts
 __version__ = "0.1.0"
 
 __all__ = [
+    "Algorithm",
     "CostlyWarning",
     "DuplicateIdError",
     "Engine",
@@ -67,7 +68,6 @@ __all__ = [
     "MissingExtraError",
     "NeverMatchesWarning",
     "ParseError",
-    "Published",
     "Rejected",
     "RejectedWarning",
     "Relation",

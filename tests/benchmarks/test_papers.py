@@ -29,9 +29,9 @@ from benchmarks.papers.subject import (
 )
 from benchmarks.workloads import le_subscribe
 from tamis.errors import LimitError
-from tamis.matching.published.boxes import UNBOUNDED
-from tamis.matching.published.index import Stabbed
-from tamis.matching.published.naive import Naive
+from tamis.published.boxes import UNBOUNDED
+from tamis.published.index import BoxHits
+from tamis.published.naive import Naive
 
 # Keys of the sieve are scrambled by unsigned arithmetic that wraps around, also without the JIT.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -147,7 +147,7 @@ class Forgetful(Naive):
 
     def stab(self, points):
         for chunk in super().stab(points):
-            yield Stabbed(chunk.point[:-1], chunk.box[:-1])
+            yield BoxHits(chunk.point[:-1], chunk.box[:-1])
 
 
 class Limited(Naive):
@@ -221,7 +221,7 @@ def test_messages_and_replies_arrive_as_they_were_sent() -> None:
     assert matrix_of(message_of(ranks)).dtype == np.int32
     numbers = np.array([0, 2, 2], np.int32), np.array([5, 9, 4], np.int32)
     lists = lists_of(
-        reply_of([Stabbed(*(n[:1] for n in numbers)), Stabbed(*(n[1:] for n in numbers))], 3)
+        reply_of([BoxHits(*(n[:1] for n in numbers)), BoxHits(*(n[1:] for n in numbers))], 3)
     )
     assert [each.tolist() for each in lists] == [[5], [], [4, 9]]
     assert [each.tolist() for each in lists_of(reply_of([], 2))] == [[], []]

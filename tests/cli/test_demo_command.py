@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tamis import CostlyWarning, Engine, Event, parse
-from tamis.cli import auctions
+from tamis.demo import auctions
 from tamis.predicates import expression
 from tamis.predicates.expression import Expression, nodes_within
-from tamis.predicates.terms import Arithmetic, Attribute, terms_within
+from tamis.predicates.operands import Arithmetic, Attribute, operands_within
 from tests.cli.samples import Run
 
 PARSED = [parse(text) for _, text in auctions.subscriptions(300)]
@@ -42,7 +42,9 @@ def test_every_form_of_a_test_occurs() -> None:
     assert {node.operator for node in comparisons} == set(expression.FLIPPED)
     for kind in (expression.Comparison, expression.In, expression.Contains, expression.TextTest):
         assert {node.ignore_case for node in NODES if isinstance(node, kind)} == {True, False}
-    terms = [term for node in comparisons for side in node.terms() for term in terms_within(side)]
+    terms = [
+        term for node in comparisons for side in node.operands() for term in operands_within(side)
+    ]
     arithmetic = {term.operator for term in terms if isinstance(term, Arithmetic)}
     assert arithmetic == {"+", "-", "*", "/"}
     assert any(isinstance(node.right, Attribute) for node in comparisons)

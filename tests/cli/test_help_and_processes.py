@@ -31,7 +31,7 @@ SLOW = pytest.mark.slow
 
 
 def on_spark(example: str) -> bool:
-    """Whether it starts Spark, which tests/cli/test_demo_stream.py does in a process of its own."""
+    """Whether it starts Spark, which tests/demo/test_stream.py does in a process of its own."""
     return example.startswith("tamis demo") and "--in-process" not in example
 
 

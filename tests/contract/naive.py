@@ -38,7 +38,7 @@ from tamis.predicates.expression import (
     Present,
     TextTest,
 )
-from tamis.predicates.terms import Arithmetic, Attribute, Constant, Term
+from tamis.predicates.operands import Arithmetic, Attribute, Constant, Operand
 
 Raw = Mapping[str, Any]
 Truth = bool | None
@@ -171,7 +171,7 @@ class _Evaluation:
         above = self.parents.get(term, [])
         return term == ancestor or any(self.is_a(parent, ancestor) for parent in above)
 
-    def value(self, term: Term) -> Any:
+    def value(self, term: Operand) -> Any:
         """The value of a term under the binding; None if it has none."""
         if isinstance(term, Constant):
             return term.value

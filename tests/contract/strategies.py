@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tamis.predicates.expression import Expression, Not, all_of, any_of
-from tamis.predicates.terms import Attribute, Constant
+from tamis.predicates.operands import Attribute, Constant
 from tests.strategies import comparisons, predicates
 
 SUBJECTS = [("a",), ("items", "color"), ("items", "price")]

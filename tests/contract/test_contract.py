@@ -21,11 +21,12 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.engine import many
-from tamis.engine.collection import MATCHERS
-from tamis.engine.published import ALGORITHMS
+from tamis.engine import threads as engine_threads
+from tamis.engine.registry import ALGORITHMS
+from tamis.engine.subscriptions import MATCHERS
 from tamis.errors import NeverMatchesWarning
-from tamis.matching import batch, stabbing
+from tamis.matching import batch
+from tamis.matching.segments import view
 from tests.contract.arrow import repeated, table_of
 from tests.contract.naive import naive_match
 from tests.contract.reading import ALL, GROUPS, Case, read_sequences
@@ -190,7 +191,7 @@ def test_cases(matcher: str, mode: Mode, group: str, tmp_path: Path) -> None:
     assert wrong == []
 
 
-CUTS = {batch: ("ROWS", 8), stabbing: ("CANDIDATES", 16), many: ("_LEAST", 3)}
+CUTS = {batch: ("ROWS", 8), view: ("CANDIDATES", 16), engine_threads: ("_LEAST", 3)}
 """Where a batch is cut, made so small that a few rows are more."""
 TEXTS = ("case", "cidr", "regex", "strings", "text")
 

@@ -18,12 +18,12 @@ from hypothesis.stateful import (
 )
 
 import tamis
-from tamis.engine.collection import MATCHERS
-from tamis.engine.published import ALGORITHMS
+from tamis.engine.registry import ALGORITHMS
+from tamis.engine.subscriptions import MATCHERS
 from tamis.errors import LimitError
 from tamis.predicates.expression import Expression, Not, all_of
 from tamis.predicates.normal import Conjunction, normalise, true_set
-from tamis.predicates.terms import Attribute, Constant
+from tamis.predicates.operands import Attribute, Constant
 from tests.contract.arrow import table_of
 from tests.contract.naive import (
     Parents,

@@ -20,11 +20,11 @@ from tamis import (
     SubscriptionError,
 )
 from tamis.engine import loading
-from tamis.engine.collection import MATCHERS
+from tamis.engine.subscriptions import MATCHERS
 from tamis.language.template import Templates
-from tamis.matching.shapes import shape_of
+from tamis.matching.boxes.shapes import shape_of
 from tamis.model.kinds import Kind
-from tamis.predicates.terms import Constant
+from tamis.predicates.operands import Constant
 
 TESTS = [
     "a = {n}",

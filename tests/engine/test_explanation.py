@@ -11,8 +11,8 @@ from rich.console import Console
 
 from tamis import Engine, Event, Explanation, Expression, Subscription
 from tamis.engine.explanation import explain
-from tamis.engine.scan import Trial
-from tamis.model.taxonomies import Taxonomies
+from tamis.matching.scan import Trial
+from tamis.model.taxonomy.taxonomies import Taxonomies
 from tests.strategies import attribute_expressions, events
 
 FURNITURE = {"chair": ["furniture"]}

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.engine.collection import MATCHERS
-from tamis.matching import sieve_matcher
-from tamis.model.taxonomies import Taxonomies
+from tamis.engine.subscriptions import MATCHERS
+from tamis.matching.segments import matcher as sieve_matcher
+from tamis.model.taxonomy.taxonomies import Taxonomies
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),

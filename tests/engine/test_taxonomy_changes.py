@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.engine.collection import MATCHERS
+from tamis.engine.subscriptions import MATCHERS
 
 BEFORE = {"chair": ["furniture"], "table": ["furniture"], "furniture": [], "regalia": []}
 AFTER = {**BEFORE, "throne": ["chair", "regalia"], "chair": ["furniture", "seat"], "seat": []}

@@ -10,9 +10,9 @@ from tamis.errors import LimitError, ParseError
 from tamis.language.parser import parse
 from tamis.language.patterns import read_pattern, read_prefixes
 from tamis.model.limits import Limits
-from tamis.model.terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
+from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
 from tamis.predicates.expression import Comparison, Expression, Object, Pattern, Triple
-from tamis.predicates.terms import Constant, Variable
+from tamis.predicates.operands import Constant, Variable
 from tests.strategies import comparisons, constants, iris, literals, patterns, terms, variables
 
 EX = {"ex": "http://example.org/", "": "urn:empty:"}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression
-from tamis.predicates.terms import Attribute, Constant
+from tamis.predicates.operands import Attribute, Constant
 from tests.strategies import combined, comparisons, predicates
 
 PARENTS = {

@@ -19,7 +19,7 @@ from tamis import (
 )
 from tamis.model.limits import MAX_DEPTH
 from tamis.predicates.expression import And, Comparison, Not, Or, Pattern
-from tamis.predicates.terms import Constant
+from tamis.predicates.operands import Constant
 
 REFUSED = [
     (lambda: attr("a") == math.nan, "NaN"),

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis import KnownFacts, Taxonomy, Verdict, parse
-from tamis.model.event import Event
-from tamis.predicates.boxes import Region
-from tamis.predicates.expressing import predicate_of
+from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
 from tamis.predicates.facts import Facts, conforms
 from tamis.predicates.normal import normalise
+from tamis.predicates.regions import Region
 from tamis.predicates.relations import covers, overlaps
 from tamis.predicates.snapping import snapped
+from tamis.predicates.to_expression import predicate_of
 from tests.contract.naive import count_bindings, naive_match
 from tests.contract.strategies import dense_events, dense_expressions
 from tests.predicates.worlds import WORLDS, masks

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.engine.scan import Trial
 from tamis.errors import SubscriptionError
-from tamis.model.event import Event
-from tamis.model.schema import Schema
-from tamis.model.taxonomies import Taxonomies
+from tamis.matching.scan import Trial
+from tamis.model.events.event import Event
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates.expression import And, Between, Comparison, Expression, Not, Or
 from tamis.predicates.normal import normalise
 from tamis.predicates.resolving import is_settled, resolve

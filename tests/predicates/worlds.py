@@ -13,8 +13,8 @@ from random import Random
 from typing import Any
 
 from tamis import Event, Taxonomy, parse
-from tamis.engine.scan import Trial, bound_keys
-from tamis.model.taxonomies import Taxonomies
+from tamis.matching.scan import Trial, bound_keys
+from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression, Not, all_of
 from tamis.predicates.facts import Facts, KnownFacts, conforms

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import tamis.spark
-from tamis.spark.shipping import ship
+from tamis.spark.index.shipping import ship
 from tests.spark.processes import (
     PYTHON,
     ROOT,
@@ -53,7 +53,7 @@ class Cluster:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         import pyspark
 
-        from tamis.spark.java import ensure_java
+        from tamis.spark.session.java import ensure_java
 
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -99,7 +99,7 @@ def said(program: Program, part: str) -> Any:
 def kernels(packages: Path, tmp_path: Path) -> Iterator[Program]:
     """A process that compiles the kernels of the installed Tamis, once for all executors."""
     env = environment(PYTHONPATH=str(packages), NUMBA_CACHE_DIR=str(tmp_path / "numba"))
-    code = "from tamis.spark.warm import warm_up; warm_up()"
+    code = "from tamis.spark.session.warm import warm_up; warm_up()"
     with running(*PYTHON, "-c", code, env=env) as program:
         yield program
 

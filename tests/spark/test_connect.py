@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.spark.java import ensure_java
+from tamis.spark.session.java import ensure_java
 from tests.spark.processes import PYTHON, environment, running
 
 DRIVER = (*PYTHON, str(Path(__file__).with_name("connect_driver.py")))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tamis.spark.archive import archive_options, prepare
-from tamis.spark.java import ensure_java
+from tamis.spark.session.archive import archive_options, prepare
+from tamis.spark.session.java import ensure_java
 from tests.spark.processes import PYTHON, environment, running
 
 TOOLS = ("bash", "dirname")
@@ -128,7 +128,7 @@ def test_a_machine_without_java(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_sessions_start_from_an_archive_of_classes() -> None:
-    with running(*PYTHON, "-m", "tamis.spark.prepare") as program:
+    with running(*PYTHON, "-m", "tamis.spark.session.prepare") as program:
         assert program.wait() == 0, program.output
     options = archive_options()
     assert options is not None

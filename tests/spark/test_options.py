@@ -16,7 +16,7 @@ from pyarrow import parquet
 import tamis
 import tamis.spark
 from tamis.errors import RejectedWarning
-from tamis.model.taxonomies import Taxonomies
+from tamis.model.taxonomy.taxonomies import Taxonomies
 from tests.spark.oracle import drained, events_frame, oracle, pairs, subscriptions_frame
 
 if TYPE_CHECKING:

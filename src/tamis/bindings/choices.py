@@ -18,7 +18,7 @@ from itertools import product
 from math import prod
 
 from tamis.errors import LimitError
-from tamis.model.event import Event, Node
+from tamis.model.events.event import Event, Node
 from tamis.model.kinds import Value
 from tamis.model.paths import Path, format_path
 

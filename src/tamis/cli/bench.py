@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.console import UsageError, console, progress_bar, say
+from tamis.console import UsageError, console, progress_bar, say
 
 _OTHERS = {
     "python -m benchmarks": "parsing, taxonomies, relations and matching",

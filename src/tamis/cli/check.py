@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.console import UsageError, located, say, split_hint
 from tamis.cli.files import STANDARD_INPUT, open_source, read_source
 from tamis.cli.match import InputFormatOption, SchemaOption, TaxonomyOption
 from tamis.cli.subscription_files import new_engine, read_rows
+from tamis.console import UsageError, located, say, split_hint
 from tamis.engine.engine import Engine
 from tamis.errors import (
     DuplicateIdError,
@@ -23,12 +23,12 @@ from tamis.errors import (
     TamisError,
     suggestion,
 )
-from tamis.language.jsonform import from_json
+from tamis.language.json_form import from_json
 from tamis.language.parser import parse
-from tamis.model.event import Node
+from tamis.model.events.event import Node
 from tamis.model.paths import Path, format_path
 from tamis.predicates.expression import nodes_within
-from tamis.predicates.terms import Attribute, terms_within
+from tamis.predicates.operands import Attribute, operands_within
 
 EXAMPLES = (
     "tamis check subscriptions.csv",
@@ -173,7 +173,7 @@ def _check_attributes(source: Any, known: Collection[str]) -> None:
         parse(source, attributes=known)
     elif isinstance(source, Mapping):
         for node in nodes_within(from_json(source)):
-            for term in (inner for side in node.terms() for inner in terms_within(side)):
+            for term in (inner for side in node.operands() for inner in operands_within(side)):
                 if isinstance(term, Attribute) and str(term) not in known:
                     hint = suggestion(str(term), known)
                     said = f"unknown attribute '{term}'" + (f"; {hint}" if hint else "")

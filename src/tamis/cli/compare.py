@@ -9,23 +9,23 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from tamis.cli.console import UsageError, console, located
 from tamis.cli.files import STANDARD_INPUT, Format, lines, open_source
 from tamis.cli.match import SchemaOption, TaxonomyOption
 from tamis.cli.subscription_files import load_schema, load_taxonomy
+from tamis.console import UsageError, console, located
 from tamis.engine.relations import Relation, Verdict, relation
 from tamis.language.parser import parse
-from tamis.model.event import Event
+from tamis.model.events.event import Event
 from tamis.model.paths import Path, format_path
 from tamis.predicates import relations
-from tamis.predicates.boxes import Region
-from tamis.predicates.expressing import expression_of
 from tamis.predicates.expression import Expression
 from tamis.predicates.facts import Facts, KnownFacts
-from tamis.predicates.literals import attributes_of
 from tamis.predicates.normal import Conjunction, normalise
 from tamis.predicates.printing import format_value
+from tamis.predicates.region_literals import attributes_of
+from tamis.predicates.regions import Region
 from tamis.predicates.resolving import resolve
+from tamis.predicates.to_expression import expression_of
 
 EXAMPLES = (
     """tamis compare "price < 5" "price between 1 and 3 and category = 'toy'" """.strip(),

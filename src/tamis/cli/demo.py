@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.console import UsageError, console
+from tamis.console import UsageError, console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tamis.cli.demo_stream import Plan
+    from tamis.demo.stream import DemoPlan
 
 EXAMPLES = (
     "tamis demo",
@@ -78,21 +78,21 @@ def demo(
     if in_process:
         if output is not None:
             raise UsageError("--output is for the demo on Spark; with --in-process it is --save")
-        from tamis.cli.demo_in_process import run_in_process
+        from tamis.demo.in_process import run_in_process
 
         given = (events or _IN_PROCESS[0], subscriptions or _IN_PROCESS[1])
         run_in_process(*given, seed, save)
         return
     if save is not None:
         raise UsageError("--save is for --in-process; on Spark it is --output")
-    from tamis.cli.demo_session import require_spark, terminable
-    from tamis.cli.demo_stream import Plan, make_folders
+    from tamis.demo.session import require_spark, terminable
+    from tamis.demo.stream import DemoPlan, make_folders
 
     require_spark()
     with terminable():
         folder = _temporary() if output is None else output
         given = (events or _ON_SPARK[0], subscriptions or _ON_SPARK[1])
-        plan = Plan(*given, time.monotonic() + seconds, seed, folder.absolute())
+        plan = DemoPlan(*given, time.monotonic() + seconds, seed, folder.absolute())
         make_folders(plan)
         _on_spark(plan)
 
@@ -103,30 +103,30 @@ def _temporary() -> Path:
     return Path(tempfile.mkdtemp(prefix="tamis-demo-"))
 
 
-def _on_spark(plan: Plan) -> None:
-    from tamis.cli import demo_data, demo_report, demo_session, demo_stream
+def _on_spark(plan: DemoPlan) -> None:
+    from tamis.demo import data, report, session, stream
     from tamis.spark import Snapshots
 
     err = console(stderr=True)
-    with demo_session.messages(err) as said, ExitStack() as stack:
+    with session.messages(err) as said, ExitStack() as stack:
         with _step(err, f"{plan.subscriptions:,} subscriptions, generated and compiled"):
-            subscriptions = demo_data.Subscriptions(plan.subscriptions, plan.seed)
-            index = demo_stream.compiled(subscriptions.first)
+            subscriptions = data.Subscriptions(plan.subscriptions, plan.seed)
+            index = stream.compiled(subscriptions.first)
         with _step(err, "Spark, started"):
-            spark = stack.enter_context(demo_session.session(plan.log))
+            spark = stack.enter_context(session.session(plan.log))
         with _step(err, "its Python workers, started"):
-            demo_stream.warm_up(plan, spark, index)
+            stream.warm_up(plan, spark, index)
         said.clear()
         changing = Snapshots.from_changes(plan.snapshots, plan.changes, initial=index, every=0.5)
-        with changing, demo_stream.Changes(subscriptions, plan.changes, err):
-            summary = demo_stream.run(plan, spark, changing, err)
+        with changing, stream.Changes(subscriptions, plan.changes, err):
+            summary = stream.run(plan, spark, changing, err)
         if summary.stopped:
             err.print(f"what it wrote is in {plan.matches}", soft_wrap=True, markup=False)
             raise typer.Exit(_STOPPED)
-        report = demo_report.Report(plan, spark, changing.index, summary, said)
+        found = report.Report(plan, spark, changing.index, summary, said)
         with _step(err, "the matches, read back and counted"):
-            counts = report.counts()
-        demo_report.show(console(), report, counts)
+            counts = found.counts()
+        report.show(console(), found, counts)
 
 
 @contextmanager

@@ -11,16 +11,16 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.console import UsageError, console, located, say
 from tamis.cli.files import STANDARD_INPUT, open_source, read_source
 from tamis.cli.match import InputFormatOption, SchemaOption, TaxonomyOption
 from tamis.cli.subscription_files import new_engine, read_rows
+from tamis.console import UsageError, console, located, say
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
 from tamis.errors import SubscriptionError, UnknownIdError, suggestion
-from tamis.model.event import Event
-from tamis.model.readers import read_json
-from tamis.model.schema import Schema
+from tamis.model.events.event import Event
+from tamis.model.events.readers import read_json
+from tamis.model.schema.schema import Schema
 
 EXAMPLES = (
     """tamis explain '{"category": "toy", "price": 3}' --subscription "price < 5" """.strip(),

@@ -10,17 +10,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from tamis.cli.console import UsageError, located
 from tamis.cli.json_files import documents
+from tamis.console import UsageError, located
 from tamis.errors import EventError, suggestion
-from tamis.model.event import Event
+from tamis.model.events.event import Event
+from tamis.model.events.readers import read_arrow, read_json, read_ndjson
 from tamis.model.limits import LIMITS
-from tamis.model.readers import read_arrow, read_json, read_ndjson
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.model.schema import Schema
+    from tamis.model.schema.schema import Schema
 
 STANDARD_INPUT = "-"
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from tamis.cli import bench, check, compare, demo, explain, match, schema
-from tamis.cli.console import UsageError, say
+from tamis.console import UsageError, say
 from tamis.errors import TamisError
 
 PROBLEMS, WRONG_USAGE, INTERRUPTED = 1, 2, 130

@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.console import UsageError, located, progress_bar, say
 from tamis.cli.files import STANDARD_INPUT, Format, Source, open_source, read_source
 from tamis.cli.subscription_files import load_engine
 from tamis.cli.writers import OutputFormat, Writer, open_writer
+from tamis.console import UsageError, located, progress_bar, say
 from tamis.engine.engine import Engine
-from tamis.model.event import Event
-from tamis.model.schema import Schema
+from tamis.model.events.event import Event
+from tamis.model.schema.schema import Schema
 
 EXAMPLES = (
     "tamis match events.ndjson -s subscriptions.csv",

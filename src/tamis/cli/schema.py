@@ -12,15 +12,15 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.console import UsageError, located, say
 from tamis.cli.files import STANDARD_INPUT, Format, open_source, read_source
 from tamis.cli.match import EventsArgument, InputFormatOption
 from tamis.cli.subscription_files import load_schema
 from tamis.cli.writers import opened
-from tamis.model.conformity import Violation
-from tamis.model.domains import HierarchicalDomain
-from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.model.schema_table import tree_of
+from tamis.console import UsageError, located, say
+from tamis.model.schema.conformity import Violation
+from tamis.model.schema.domains import HierarchicalDomain
+from tamis.model.schema.schema import EVENT_TYPE, Schema
+from tamis.model.schema.table import tree_of
 
 SchemaArgument = Annotated[
     str, typer.Argument(metavar="SCHEMA", help="JSON file of a schema, or - for standard input.")

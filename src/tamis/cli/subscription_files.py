@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from tamis.cli.console import UsageError, located, say
 from tamis.cli.files import Format, Source, lines, open_source, read_source
 from tamis.cli.json_files import Document, documents
+from tamis.console import UsageError, located, say
 from tamis.engine.engine import Engine
 from tamis.errors import SubscriptionError, TamisError, TaxonomyError
-from tamis.model.schema import Schema
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomy import Taxonomy
 
 _TRUTHS = {"true": True, "false": False}
 

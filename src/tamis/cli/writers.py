@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from tamis.cli.console import UsageError, console
+from tamis.console import UsageError, console
 from tamis.engine.engine import Engine
 
 _BATCH = 100_000

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tamis.arrays.string_table import StringTable
 from tamis.engine.shaped import Shapes
 from tamis.engine.subscription import (
     EXISTS,
@@ -33,11 +34,10 @@ from tamis.errors import DuplicateIdError, SubscriptionError, TamisError
 from tamis.language.cursor import negative_value, timestamp_value
 from tamis.language.lexer import string_value
 from tamis.language.template import Template
+from tamis.matching.boxes.shapes import Column, Shape
 from tamis.matching.protocol import Load, Slot
-from tamis.matching.shapes import Column, Shape
-from tamis.matching.string_table import StringTable
 from tamis.predicates.expression import Expression
-from tamis.predicates.terms import Constant
+from tamis.predicates.operands import Constant
 
 BLOCK = 100_000
 _EXACT = 15

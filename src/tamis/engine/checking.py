@@ -7,7 +7,7 @@ import warnings
 from tamis.engine.subscription import Subscription
 from tamis.errors import CostlyWarning, NeverMatchesWarning, SubscriptionError, UnsupportedError
 from tamis.model.limits import Limits
-from tamis.model.taxonomies import Taxonomies
+from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
 from tamis.predicates.normal import normalise
 
@@ -40,7 +40,7 @@ def warn_of(new: Subscription, limits: Limits, *, costs: bool) -> None:
         message = f"the subscription {new.id!r} contradicts itself and never matches"
         warnings.warn(message, NeverMatchesWarning, stacklevel=_CALLER)
     elif costs:
-        from tamis.matching.costs import REMEDY, costly
+        from tamis.matching.planning.cost import REMEDY, costly
 
         cost = costly(form, limits)
         if cost is not None:

@@ -9,32 +9,32 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from tamis.engine.checking import check_supported
-from tamis.engine.explanation import Explanation, explain
-from tamis.engine.loading import Loading
-from tamis.engine.many import pairs_of
-from tamis.engine.matches import Matches
-from tamis.engine.published import Published, matcher_from_json, matcher_to_json
-from tamis.engine.storage import (
+from tamis.engine.engine_file import (
     attachments_of,
     open_engine,
     restore_matcher,
     restore_store,
     save_engine,
 )
+from tamis.engine.explanation import Explanation, explain
+from tamis.engine.loading import Loading
+from tamis.engine.matches import Matches
+from tamis.engine.registry import Algorithm, matcher_from_json, matcher_to_json
 from tamis.engine.subscription import Source
+from tamis.engine.threads import pairs_of
 from tamis.errors import StorageError, UnsupportedError
 from tamis.matching.batch import Batch, batches
-from tamis.model.event import Event
+from tamis.model.events.event import Event
 from tamis.model.limits import LIMITS, Limits
-from tamis.model.taxonomies import Taxonomies
+from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates.normal import normalise
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.matching.costs import Cost
-    from tamis.matching.expecting import Expecting
-    from tamis.matching.plan import Plan
+    from tamis.matching.planning.cost import Cost
+    from tamis.matching.planning.plan import Plan
+    from tamis.matching.segments.statistics import AxisStatistics
 
 
 class Engine(Loading):
@@ -48,7 +48,7 @@ class Engine(Loading):
     subscriptions are checked by it. Without one, ``taxonomy`` (a mapping from a term to its
     parents) gives ``is a`` its meaning, on all attributes unless it is ``Taxonomies``.
     ``prefixes`` are those of IRIs in graph patterns. ``matcher`` is the name of one, or
-    ``Published`` with its options.
+    ``Algorithm`` with its options.
     """
 
     def match(self, event: Event | Mapping[str, Any], *, limit: int | None = None) -> list[str]:
@@ -125,7 +125,7 @@ class Engine(Loading):
     def cost(self, subscription: Source) -> Cost:
         """What an average event would pay for a subscription, and why: an estimate, by the sieve's
         measures, that knows no others. ``plan`` tells what those cost that are there."""
-        from tamis.matching.costs import cost_of
+        from tamis.matching.planning.cost import cost_of
 
         expression, _ = self._reader.expression(subscription)
         check_supported(expression, self.taxonomies)
@@ -146,7 +146,7 @@ class Engine(Loading):
         over time by some of those that ``match_batch`` sees. The work goes on in the background;
         ``settle`` waits for it, and ``plan`` shows what came of it.
         """
-        from tamis.matching.sample import drawn
+        from tamis.matching.segments.sample import drawn
 
         sample = drawn(self._batches(events))
         with self._lock:
@@ -155,7 +155,7 @@ class Engine(Loading):
     def stats(self) -> Any:
         """How much the engine holds, by part, and what an event is expected to cost (``Stats``); of
         a published matcher the quantities of its paper, and what all events so far have cost in
-        these (``PublishedStats``)."""
+        these (``AlgorithmStats``)."""
         found = self._matcher.stats()
         store = {"ids": self._store.id_bytes, "texts": self._store.texts.nbytes}
         return dataclasses.replace(found, subscriptions=len(self), bytes={**found.bytes, **store})
@@ -167,12 +167,12 @@ class Engine(Loading):
         The figures are about events like the given ones, else like those learned or seen. A
         published matcher has no access keys; ``stats`` tells what it does.
         """
-        if isinstance(self._make, Published):
+        if isinstance(self._make, Algorithm):
             raise UnsupportedError(
                 f"the matcher {self._make.name!r} has no access keys to plan with; stats() tells "
                 "what it holds and does"
             )
-        from tamis.matching.plan import plan_of
+        from tamis.matching.planning.plan import plan_of
 
         found = plan_of(self._matcher.segments(), self._expected(events))
         unserved = tuple(self._store.ids[int(slot)] for slot in found.unserved)
@@ -188,10 +188,10 @@ class Engine(Loading):
         removed subscriptions means nothing."""
         return self._store.ids.all()
 
-    def _expected(self, events: Any = None) -> Expecting | None:
+    def _expected(self, events: Any = None) -> AxisStatistics | None:
         """What is known about events, by the given ones or by those that the matcher has seen."""
         if events is not None:
-            from tamis.matching.sample import expecting
+            from tamis.matching.segments.sample import expecting
 
             return expecting(self._batches(events))
         return self._matcher.expected()

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tamis.engine.scan import Trial, bound_paths
 from tamis.engine.subscription import Subscription
-from tamis.model.event import Event
+from tamis.matching.scan import Trial, bound_paths
+from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path, format_path
-from tamis.model.taxonomies import NO_TAXONOMIES, Taxonomies
+from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.predicates.expression import And, Comparison, Contains, Expression, Not, Or, Present
+from tamis.predicates.operands import Constant
 from tamis.predicates.printing import format_value
-from tamis.predicates.terms import Constant
 from tamis.predicates.truth import Truth, conjunction, contains, disjunction, negation
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tamis.engine.collection import Collection
-from tamis.engine.published import Published
+from tamis.engine.registry import Algorithm
 from tamis.engine.subscription import (
     EXISTS,
     REPEATED,
@@ -16,6 +15,7 @@ from tamis.engine.subscription import (
     Subscription,
     read_rows,
 )
+from tamis.engine.subscriptions import Collection
 from tamis.errors import DuplicateIdError, SubscriptionError, TamisError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Loading(Collection):
         collect = _collects(errors)
         rows = read_rows(table)
         first = list(islice(rows, _BULK))
-        may_refuse = isinstance(self._make, Published)  # some rows, when others are in already
+        may_refuse = isinstance(self._make, Algorithm)  # some rows, when others are in already
         if len(first) == _BULK or (first and may_refuse):
             blocks = self.read_blocks(chain(first, rows), errors=errors)
             bulk = self._take_blocks(blocks, replace, collect)
@@ -104,8 +104,8 @@ class Loading(Collection):
         return self._take_blocks(blocks, replace, _collects(errors)).rejected
 
     def _take_blocks(self, blocks: Iterable[Block], replace: bool, collect: bool) -> Bulk:
+        from tamis.arrays.string_table import StringTable
         from tamis.engine.bulk import Bulk
-        from tamis.matching.string_table import StringTable
 
         with self._lock:
             store, matcher = self._held

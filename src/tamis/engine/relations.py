@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from tamis.engine.scan import Trial, bound_keys
 from tamis.engine.subscription import Source, SubscriptionReader
-from tamis.model.event import Event
+from tamis.matching.scan import Trial, bound_keys
+from tamis.model.events.event import Event
 from tamis.model.limits import LIMITS
-from tamis.model.schema import Schema
-from tamis.model.taxonomies import Taxonomies
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates import hull as merging
 from tamis.predicates import relations
-from tamis.predicates.boxes import Region
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
 from tamis.predicates.facts import NO_FACTS, Facts, conforms
-from tamis.predicates.literals import attributes_of
+from tamis.predicates.region_literals import attributes_of
+from tamis.predicates.regions import Region
 from tamis.predicates.truth import Truth
 from tamis.predicates.witness import Tree, in_both, in_one
 

@@ -10,11 +10,11 @@ from tamis.errors import SubscriptionError, TamisError
 from tamis.language.cursor import negative_value, timestamp_value
 from tamis.language.lexer import number_value, string_value
 from tamis.language.template import Template
-from tamis.matching.shapes import Shape, shape_of
+from tamis.matching.boxes.shapes import Shape, shape_of
 from tamis.model.kinds import Kind, Value
-from tamis.model.schema import Schema
+from tamis.model.schema.schema import Schema
+from tamis.predicates.operands import Constant, canonical_value
 from tamis.predicates.resolving import is_settled
-from tamis.predicates.terms import Constant, canonical_value
 
 _MOST = 10_000
 """Shapes kept, as templates are."""
@@ -26,7 +26,7 @@ _KINDS: dict[Callable[[str], Any], Kind] = {
 }
 
 
-class Shaped(NamedTuple):
+class ShapedSubscription(NamedTuple):
     """A checked subscription of a shape."""
 
     id: str
@@ -63,7 +63,7 @@ class Shapes:
             known = self._shapes[id(template)] = (template, shape)
         return known[1]
 
-    def read(self, reader: SubscriptionReader, id: Any, text: str) -> Shaped | None:
+    def read(self, reader: SubscriptionReader, id: Any, text: str) -> ShapedSubscription | None:
         """A text as a shape and constants; None if it has none, or is faulty: then the parser says
         what is wrong with it."""
         reader.check_id(id)
@@ -82,4 +82,4 @@ class Shapes:
         for low, high in shape.crossing:
             if constants[low] > constants[high]:
                 return None
-        return Shaped(id, text, shape, constants)
+        return ShapedSubscription(id, text, shape, constants)

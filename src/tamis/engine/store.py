@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tamis.matching.string_table import StringTable
+    from tamis.arrays.string_table import StringTable
 
 
 _FEW = 16
@@ -159,7 +159,7 @@ class Store:
 
     def renumbered(self, slots: NDArray[np.int32]) -> Store:
         """Another store of the subscriptions with these slots, in their order."""
-        from tamis.matching.string_table import StringTable
+        from tamis.arrays.string_table import StringTable
 
         other = Store()
         ids: Any = self.ids.take(slots)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tamis.errors import LimitError, SubscriptionError, TamisError
-from tamis.language.jsonform import from_json
+from tamis.language.json_form import from_json
 from tamis.language.template import Templates
+from tamis.model.events.readers import read_events
 from tamis.model.limits import Limits, check_limit
-from tamis.model.readers import read_events
-from tamis.model.schema import Schema
+from tamis.model.schema.schema import Schema
 from tamis.predicates.expression import Expression
 from tamis.predicates.resolving import resolve
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tamis.errors import SchemaError
-from tamis.model.schema import Schema
-from tamis.model.taxonomies import NO_TAXONOMIES, Taxonomies
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 
 
 def vocabulary(schema: Schema | None, given: Taxonomies = NO_TAXONOMIES) -> Taxonomies:

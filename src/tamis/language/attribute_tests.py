@@ -18,7 +18,7 @@ from tamis.predicates.expression import (
     TextTest,
     parse_network,
 )
-from tamis.predicates.terms import Attribute
+from tamis.predicates.operands import Attribute
 
 Item = TypeVar("Item")
 

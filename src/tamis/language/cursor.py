@@ -9,7 +9,7 @@ from tamis.errors import ParseError, SubscriptionError, suggestion
 from tamis.language.lexer import Token, next_token, number_value, string_value
 from tamis.model.kinds import Value
 from tamis.model.timestamp import Timestamp
-from tamis.predicates.terms import Constant
+from tamis.predicates.operands import Constant
 
 Made = TypeVar("Made")
 

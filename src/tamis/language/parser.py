@@ -38,10 +38,10 @@ from tamis.predicates.expression import (
     all_of,
     any_of,
 )
-from tamis.predicates.terms import Attribute, Constant, Quantity, Term, Variable, calculate
+from tamis.predicates.operands import Attribute, Constant, Operand, Quantity, Variable, calculate
 
-Operand = Term | Expression
-Reader = Callable[[], Operand]
+Clause = Operand | Expression
+Reader = Callable[[], Clause]
 
 _MISSPELT = {"==": "write '='", "<>": "write '!='"}
 _WORDS = (*TESTS, "not", "and", "or")
@@ -107,13 +107,13 @@ class Parser(Cursor):
 
     # The ladder, from the weakest operator to the strongest.
 
-    def disjunction(self) -> Operand:
+    def disjunction(self) -> Clause:
         return self.chain(self.words["or"], self.conjunction, Or)
 
-    def conjunction(self) -> Operand:
+    def conjunction(self) -> Clause:
         return self.chain(self.words["and"], self.negation, And)
 
-    def chain(self, words: tuple[str, ...], read: Reader, kind: type[And] | type[Or]) -> Operand:
+    def chain(self, words: tuple[str, ...], read: Reader, kind: type[And] | type[Or]) -> Clause:
         start = self.token
         first = read()
         if not self.at(*words):
@@ -124,7 +124,7 @@ class Parser(Cursor):
             parts.append(self.as_expression(read(), start))
         return self.build(start, all_of if kind is And else any_of, *parts)
 
-    def negation(self) -> Operand:
+    def negation(self) -> Clause:
         start = self.token
         if not self.accept(*self.words["not"]):
             return self.predicate()
@@ -133,7 +133,7 @@ class Parser(Cursor):
         self.depth -= 1
         return Not(part)
 
-    def predicate(self) -> Operand:
+    def predicate(self) -> Clause:
         start = self.token
         left = self.sum()
         if isinstance(left, Expression):
@@ -152,24 +152,24 @@ class Parser(Cursor):
         test = read_test(self, left) if isinstance(left, Attribute) else None
         return left if test is None else test
 
-    def sum(self) -> Operand:
+    def sum(self) -> Clause:
         left = self.product()
         while self.at("+", "-"):
             left = self.arithmetic(left, self.product)
         return left
 
-    def product(self) -> Operand:
+    def product(self) -> Clause:
         left = self.unary()
         while self.at("*", "/"):
             left = self.arithmetic(left, self.unary)
         return left
 
-    def arithmetic(self, left: Operand, read: Reader) -> Operand:
+    def arithmetic(self, left: Clause, read: Reader) -> Clause:
         operator = self.advance()
         right = self.as_term(read())
         return self.build(operator, calculate, self.as_term(left, operator), operator.text, right)
 
-    def unary(self) -> Operand:
+    def unary(self) -> Clause:
         start = self.token
         if not self.at("-"):
             return self.primary()
@@ -181,7 +181,7 @@ class Parser(Cursor):
         self.depth -= 1
         return self.build(start, calculate, Constant(0), "-", operand)
 
-    def primary(self) -> Operand:
+    def primary(self) -> Clause:
         token = self.token
         if token.sort in ("number", "string"):
             return self.constant("a predicate")
@@ -200,7 +200,7 @@ class Parser(Cursor):
             return self.pattern()
         return self.unexpected("a predicate")
 
-    def word(self) -> Operand:
+    def word(self) -> Clause:
         token = self.token
         word = token.text.lower()
         if word in ("true", "false"):
@@ -266,7 +266,7 @@ class Parser(Cursor):
         if self.depth > MAX_DEPTH:
             raise self.error(f"nested more than {MAX_DEPTH} levels deep", at)
 
-    def as_expression(self, operand: Operand, at: Token) -> Expression:
+    def as_expression(self, operand: Clause, at: Token) -> Expression:
         if isinstance(operand, Expression):
             return operand
         if isinstance(operand, Constant) and isinstance(operand.value, bool):
@@ -278,7 +278,7 @@ class Parser(Cursor):
             raise self.error(f"the attribute {str(operand)!r} is no predicate", at, hint)
         raise self.error("a value alone is no predicate", at, "compare it with an attribute")
 
-    def as_term(self, operand: Operand, at: Token | None = None) -> Term:
-        if isinstance(operand, Term):
+    def as_term(self, operand: Clause, at: Token | None = None) -> Operand:
+        if isinstance(operand, Operand):
             return operand
         raise self.error("a predicate cannot stand in a comparison or in arithmetic", at)

@@ -29,9 +29,9 @@ from tamis.language.pattern_lexer import (
     unescaped,
 )
 from tamis.model.limits import LIMITS, Limits, check_limit
-from tamis.model.terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
+from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
 from tamis.predicates.expression import Expression, Object, Pattern, Triple
-from tamis.predicates.terms import Variable
+from tamis.predicates.operands import Variable
 
 ReadFilter = Callable[[str, int], tuple[Expression, int]]
 Made = TypeVar("Made")

@@ -25,15 +25,15 @@ from tamis.predicates.expression import (
     TextTest,
     parse_network,
 )
-from tamis.predicates.terms import Attribute, Constant, Quantity, Term, Variable, calculate
+from tamis.predicates.operands import Attribute, Constant, Operand, Quantity, Variable, calculate
 
 
-class Operand:
-    """A term under construction: comparing it gives an expression."""
+class OperandBuilder:
+    """An operand under construction: comparing it gives an expression."""
 
     __slots__ = ("term",)
 
-    def __init__(self, term: Term) -> None:
+    def __init__(self, term: Operand) -> None:
         self.term = term
 
     def equals(self, other: Any, *, ignore_case: bool = False) -> Expression:
@@ -64,47 +64,47 @@ class Operand:
     def __ge__(self, other: Any) -> Expression:
         return Comparison(self.term, ">=", _term(other))
 
-    def __add__(self, other: Any) -> Operand:
+    def __add__(self, other: Any) -> OperandBuilder:
         return TermOperand(calculate(self.term, "+", _term(other)))
 
-    def __radd__(self, other: Any) -> Operand:
+    def __radd__(self, other: Any) -> OperandBuilder:
         return TermOperand(calculate(_term(other), "+", self.term))
 
-    def __sub__(self, other: Any) -> Operand:
+    def __sub__(self, other: Any) -> OperandBuilder:
         return TermOperand(calculate(self.term, "-", _term(other)))
 
-    def __rsub__(self, other: Any) -> Operand:
+    def __rsub__(self, other: Any) -> OperandBuilder:
         return TermOperand(calculate(_term(other), "-", self.term))
 
-    def __mul__(self, other: Any) -> Operand:
+    def __mul__(self, other: Any) -> OperandBuilder:
         return TermOperand(calculate(self.term, "*", _term(other)))
 
-    def __rmul__(self, other: Any) -> Operand:
+    def __rmul__(self, other: Any) -> OperandBuilder:
         return TermOperand(calculate(_term(other), "*", self.term))
 
-    def __truediv__(self, other: Any) -> Operand:
+    def __truediv__(self, other: Any) -> OperandBuilder:
         return TermOperand(calculate(self.term, "/", _term(other)))
 
-    def __rtruediv__(self, other: Any) -> Operand:
+    def __rtruediv__(self, other: Any) -> OperandBuilder:
         return TermOperand(calculate(_term(other), "/", self.term))
 
-    def __neg__(self) -> Operand:
+    def __neg__(self) -> OperandBuilder:
         return 0 - self
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.term!r})"
 
 
-class TermOperand(Operand):
+class TermOperand(OperandBuilder):
     """A variable, a quantity or arithmetic."""
 
-    # A sibling of AttributeOperand, not its base: of two operands, Python asks the one of the
+    # A sibling of AttributeBuilder, not its base: of two operands, Python asks the one of the
     # derived class first, which would exchange the sides of a comparison.
 
     __slots__ = ()
 
 
-class AttributeOperand(Operand):
+class AttributeBuilder(OperandBuilder):
     """An attribute: it has the predicates beside the comparisons."""
 
     __slots__ = ()
@@ -160,18 +160,18 @@ class AttributeOperand(Operand):
         return InCidr(self.term, tuple(parse_network(str(network)) for network in networks))
 
 
-def attr(path: str | tuple[str, ...]) -> AttributeOperand:
+def attr(path: str | tuple[str, ...]) -> AttributeBuilder:
     """An attribute, by its dotted path or its tuple of keys."""
     keys = parse_path(path) if isinstance(path, str) else tuple(path)
-    return AttributeOperand(Attribute(keys))
+    return AttributeBuilder(Attribute(keys))
 
 
-def var(name: str) -> Operand:
+def var(name: str) -> OperandBuilder:
     """A variable."""
     return TermOperand(Variable(name))
 
 
-def quantity(number: float, unit: str) -> Operand:
+def quantity(number: float, unit: str) -> OperandBuilder:
     """A number with a unit, as an argument of an operator."""
     return TermOperand(Quantity(Constant(number), unit))
 
@@ -197,11 +197,11 @@ def timestamp(text: str) -> Timestamp:
         raise SubscriptionError(str(error)) from error
 
 
-def _term(raw: Any) -> Term:
-    return raw.term if isinstance(raw, Operand) else Constant(raw)
+def _term(raw: Any) -> Operand:
+    return raw.term if isinstance(raw, OperandBuilder) else Constant(raw)
 
 
 def _constant(raw: Any) -> Constant:
-    if isinstance(raw, Operand):
+    if isinstance(raw, OperandBuilder):
         raise SubscriptionError(f"this predicate takes constants only, not {raw!r}")
     return Constant(raw)

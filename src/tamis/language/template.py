@@ -26,7 +26,7 @@ from tamis.language.parser import Parser, check_text
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.predicates.expression import Expression, TextTest
-from tamis.predicates.terms import Constant, Term
+from tamis.predicates.operands import Constant, Operand
 
 _MOST = 10_000
 """Templates kept; when there are more, all are forgotten and learned anew."""
@@ -153,13 +153,13 @@ def _builder(node: Any, holes: Mapping[int, int], used: set[int]) -> Build | Non
     if isinstance(node, tuple):
         builders = [_builder(value, holes, used) or _constantly(value) for value in node]
         return lambda constants: tuple([build(constants) for build in builders])
-    if isinstance(node, Expression | Term):
+    if isinstance(node, Expression | Operand):
         return _node_builder(node, holes, used)
     return None
 
 
 def _node_builder(
-    node: Expression | Term, holes: Mapping[int, int], used: set[int]
+    node: Expression | Operand, holes: Mapping[int, int], used: set[int]
 ) -> Build | None:
     """Copies the node slot by slot, for its constructor has seen all but the constants' values.
 

@@ -7,17 +7,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import EventError
-from tamis.model.event import Event
+from tamis.model.events.event import Event
+from tamis.model.events.readers import read_arrow, read_events
 from tamis.model.kinds import Kind
 from tamis.model.limits import LIMITS, Limits
-from tamis.model.readers import read_arrow, read_events
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tamis.model.schema import Schema
+    from tamis.model.schema.schema import Schema
 
 ROWS = 1 << 16
 """Events in one batch."""
@@ -98,7 +98,7 @@ def _typed(batch: Batch, limits: Limits, schema: Schema | None) -> Batch:
     """The batch with its timestamps, in columns if they can be read whole."""
     if schema is None or not schema.paths(Kind.TIMESTAMP):
         return batch
-    from tamis.model.arrow_typed import typed_columns
+    from tamis.model.schema.arrow_coercion import typed_columns
 
     assert batch.table is not None
     table, complete = typed_columns(batch.table, schema)

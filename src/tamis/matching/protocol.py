@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from tamis.model.event import Event
+from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.model.limits import Limits
 from tamis.model.paths import Path
-from tamis.model.schema import EVENT_TYPE
-from tamis.model.taxonomies import Taxonomies
+from tamis.model.schema.schema import EVENT_TYPE
+from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates.expression import Expression
 
 if TYPE_CHECKING:
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.matching.batch import Batch
-    from tamis.matching.expecting import Expecting
-    from tamis.matching.plan import Stats
-    from tamis.matching.published.stats import PublishedStats
-    from tamis.matching.segment import Segment
-    from tamis.matching.shapes import Shape
+    from tamis.matching.boxes.shapes import Shape
+    from tamis.matching.segments.segment import Segment
+    from tamis.matching.segments.statistics import AxisStatistics
 
     Integers = NDArray[np.int32]
 
@@ -117,10 +115,10 @@ class Matcher(Protocol):
         """The outermost keys of all attributes that subscriptions speak of; None if that is not
         known, so that any may matter."""
 
-    def stats(self) -> Stats | PublishedStats:
+    def stats(self) -> Any:
         """How much it holds."""
 
-    def expected(self) -> Expecting | None:
+    def expected(self) -> AxisStatistics | None:
         """What it knows about events; None if that is nothing."""
 
     def match(self, event: Event) -> Iterable[Slot]:

@@ -29,16 +29,16 @@ from typing import ClassVar
 from tamis.errors import SubscriptionError
 from tamis.model.kinds import ORDERED, Kind
 from tamis.model.limits import LIMITS, check_limit
-from tamis.model.terms import Iri, RdfLiteral
-from tamis.predicates.terms import (
+from tamis.model.rdf_terms import Iri, RdfLiteral
+from tamis.predicates.operands import (
     Attribute,
     Constant,
+    Operand,
     Quantity,
-    Term,
     Variable,
     check_name,
     nested,
-    terms_within,
+    operands_within,
 )
 from tamis.predicates.texts import compile_like, compile_regex
 
@@ -60,7 +60,7 @@ class Expression:
         """The expressions directly inside this one."""
         return iter(())
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         """The attributes, constants and variables that this node itself names."""
         return iter(())
 
@@ -85,7 +85,7 @@ class Expression:
         return to_text(self)
 
     def __repr__(self) -> str:
-        from tamis.predicates.python import to_python
+        from tamis.predicates.python_printing import to_python
 
         return to_python(self)
 
@@ -94,9 +94,9 @@ class Expression:
 class Comparison(Expression):
     """Two terms held against each other; a lone constant stands on the right."""
 
-    left: Term
+    left: Operand
     operator: str
-    right: Term
+    right: Operand
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class Comparison(Expression):
         if self.ignore_case and self.operator not in EQUALITIES:
             raise SubscriptionError(f"'{self.operator}' has no form that ignores case")
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         yield self.left
         yield self.right
 
@@ -140,7 +140,7 @@ class Between(Expression):
                 f"{self.high.kind}"
             )
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         yield self.attribute
         yield self.low
         yield self.high
@@ -162,7 +162,7 @@ class In(Expression):
             for value in self.values:
                 _check_string(value, "'in' ignoring case")
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         yield self.attribute
         yield from self.values
 
@@ -177,7 +177,7 @@ class IsA(Expression):
     def __post_init__(self) -> None:
         _check_string(self.ancestor, "'is a'")
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         yield self.attribute
         yield self.ancestor
 
@@ -194,7 +194,7 @@ class Contains(Expression):
         if self.ignore_case:
             _check_string(self.value, "'contains' ignoring case")
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         yield self.attribute
         yield self.value
 
@@ -205,7 +205,7 @@ class Present(Expression):
 
     attribute: Attribute
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         yield self.attribute
 
 
@@ -235,7 +235,7 @@ class TextTest(Expression):
         elif self.operator == "matches":
             compile_regex(text, ignore_case=self.ignore_case)
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         yield self.attribute
         yield self.pattern
 
@@ -252,7 +252,7 @@ class InCidr(Expression):
             raise SubscriptionError("'in cidr' needs at least one network")
         check_limit(len(self.networks), LIMITS.items, "networks of 'in cidr'")
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         yield self.attribute
 
 
@@ -280,7 +280,7 @@ class Call(Expression):
                     f"an argument of {self.name}() must be a constant or a ?variable"
                 )
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         return iter(self.arguments)
 
 
@@ -314,7 +314,7 @@ class Pattern(Expression):
     def children(self) -> Iterator[Expression]:
         return iter(self.filters)
 
-    def terms(self) -> Iterator[Term]:
+    def operands(self) -> Iterator[Operand]:
         for triple in self.triples:
             yield from (term for term in triple if isinstance(term, Variable))
 
@@ -425,7 +425,7 @@ def _check_filter(expression: Expression, bound: set[Variable]) -> None:
     for node in nodes_within(expression):
         if not isinstance(node, Comparison | And | Or | Not):
             raise SubscriptionError("a FILTER compares variables; it holds no other predicates")
-        for term in (inner for side in node.terms() for inner in terms_within(side)):
+        for term in (inner for side in node.operands() for inner in operands_within(side)):
             if isinstance(term, Attribute):
                 raise SubscriptionError(
                     f"a FILTER speaks of variables only; write {term} outside the braces"

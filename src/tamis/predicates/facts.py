@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from tamis.errors import TamisError, suggestion
-from tamis.model.event import Event
+from tamis.model.events.event import Event
 from tamis.model.kinds import ORDERED, Kind, Value, kind_of
 from tamis.model.paths import Path, parse_path
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.valueset import GREATEST, LEAST, ValueSet
 
 

@@ -18,16 +18,16 @@ from operator import or_
 from tamis.errors import LimitError
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path
-from tamis.predicates.boxes import Box, Region
-from tamis.predicates.expressing import NOTHING, expression_of, is_single
 from tamis.predicates.expression import Expression, IsA, Present, all_of
 from tamis.predicates.facts import NO_FACTS, Facts
 from tamis.predicates.implication import implies
-from tamis.predicates.literals import attributes_of
 from tamis.predicates.normal import Conjunction, Literal, normalise
+from tamis.predicates.operands import Attribute, Constant
+from tamis.predicates.region_literals import attributes_of
+from tamis.predicates.regions import Box, Region
 from tamis.predicates.relations import MAX_WORK, box_covers, covers
 from tamis.predicates.snapping import closed, snapped
-from tamis.predicates.terms import Attribute, Constant
+from tamis.predicates.to_expression import NOTHING, expression_of, is_single
 from tamis.predicates.valueset import ValueSet, combined
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tamis.predicates.expression import Comparison, Expression, In, InCidr, IsA, Network, TextTest
 from tamis.predicates.facts import Facts
 from tamis.predicates.normal import Literal
-from tamis.predicates.terms import Constant
+from tamis.predicates.operands import Constant
 from tamis.predicates.texts import like_parts
 
 _WEAKER = {"<": ("<=", "!="), ">": (">=", "!=")}

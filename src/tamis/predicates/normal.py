@@ -42,7 +42,7 @@ from tamis.predicates.expression import (
     Present,
     TextTest,
 )
-from tamis.predicates.terms import Attribute, Constant, Variable, terms_within
+from tamis.predicates.operands import Attribute, Constant, Variable, operands_within
 from tamis.predicates.valueset import (
     GREATEST,
     LEAST,
@@ -220,7 +220,7 @@ def _compared(operator: str, constant: Constant) -> ValueSet:
 
 
 def _kind(node: Expression) -> Kind:
-    return next(term.kind for term in node.terms() if isinstance(term, Constant))
+    return next(term.kind for term in node.operands() if isinstance(term, Constant))
 
 
 def _presence(literals: Iterable[Literal]) -> Iterator[tuple[Path, bool]]:
@@ -233,7 +233,7 @@ def _needed(literals: Iterable[Literal]) -> Iterator[Path]:
     """The attributes that must be there for the literals to be true."""
     for node, positive in literals:
         if positive or not isinstance(node, Present):
-            for term in (inner for side in node.terms() for inner in terms_within(side)):
+            for term in (inner for side in node.operands() for inner in operands_within(side)):
                 if isinstance(term, Attribute):
                     yield term.path
 
@@ -243,12 +243,12 @@ def _check_variables(conjunction: Conjunction) -> None:
         term
         for node, positive in conjunction.literals
         if positive and isinstance(node, Call | Pattern)
-        for term in node.terms()
+        for term in node.operands()
         if isinstance(term, Variable)
     }
     for node, _ in conjunction.literals:
         if isinstance(node, Comparison):
-            for term in (inner for side in node.terms() for inner in terms_within(side)):
+            for term in (inner for side in node.operands() for inner in operands_within(side)):
                 if isinstance(term, Variable) and term not in bound:
                     raise SubscriptionError(
                         f"nothing binds ?{term.name} of '{_short(node)}': in every alternative, "

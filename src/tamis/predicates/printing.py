@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import singledispatch
 
 from tamis.model.kinds import Value
-from tamis.model.terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
+from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import (
     And,
@@ -24,7 +24,7 @@ from tamis.predicates.expression import (
     Present,
     TextTest,
 )
-from tamis.predicates.terms import Arithmetic, Attribute, Constant, Quantity, Term, Variable
+from tamis.predicates.operands import Arithmetic, Attribute, Constant, Operand, Quantity, Variable
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 _PRODUCTS = ("*", "/")
@@ -61,7 +61,7 @@ def format_value(value: Value) -> str:
             return repr(value)
 
 
-def format_term(term: Term) -> str:
+def format_term(term: Operand) -> str:
     """A term as it stands in a text."""
     match term:
         case Attribute():
@@ -81,7 +81,7 @@ def _arithmetic(term: Arithmetic) -> str:
     """Left-associative, so a right operand of the same strength needs parentheses."""
     product = term.operator in _PRODUCTS
 
-    def operand(side: Term, *, right: bool) -> str:
+    def operand(side: Operand, *, right: bool) -> str:
         text = format_term(side)
         if not isinstance(side, Arithmetic):
             return text

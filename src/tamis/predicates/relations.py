@@ -27,13 +27,13 @@ from collections.abc import Iterator
 from operator import or_
 
 from tamis.model.paths import Path
-from tamis.predicates.boxes import Box, Region
 from tamis.predicates.expression import Call, Contains, Expression, Pattern
 from tamis.predicates.facts import Facts, can_be
 from tamis.predicates.implication import implies
-from tamis.predicates.literals import attributes_of, fulfils, tested_path
 from tamis.predicates.normal import Literal
-from tamis.predicates.terms import Variable, terms_within
+from tamis.predicates.operands import Variable, operands_within
+from tamis.predicates.region_literals import attributes_of, fulfils, tested_path
+from tamis.predicates.regions import Box, Region
 from tamis.predicates.truth import contains
 from tamis.predicates.valueset import ValueSet, combined
 
@@ -190,7 +190,7 @@ def _joint(box: Box) -> set[Literal]:
 
 
 def _has_variables(node: Expression) -> bool:
-    inner = (term for side in node.terms() for term in terms_within(side))
+    inner = (term for side in node.operands() for term in operands_within(side))
     return isinstance(node, Pattern) or any(isinstance(term, Variable) for term in inner)
 
 

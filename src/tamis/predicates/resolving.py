@@ -19,10 +19,10 @@ from functools import singledispatchmethod
 from typing import Any
 
 from tamis.errors import SubscriptionError
-from tamis.model.domains import Domain, EnumeratedDomain, HierarchicalDomain
 from tamis.model.kinds import ORDERED, Kind
 from tamis.model.paths import Path, format_path
-from tamis.model.schema import Schema
+from tamis.model.schema.domains import Domain, EnumeratedDomain, HierarchicalDomain
+from tamis.model.schema.schema import Schema
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import (
     EQUALITIES,
@@ -42,8 +42,8 @@ from tamis.predicates.expression import (
     any_of,
     nodes_within,
 )
+from tamis.predicates.operands import Arithmetic, Attribute, Constant, Operand, operands_within
 from tamis.predicates.printing import format_value
-from tamis.predicates.terms import Arithmetic, Attribute, Constant, Term, terms_within
 from tamis.predicates.texts import fold
 
 
@@ -66,7 +66,7 @@ def is_settled(expression: Expression, schema: Schema) -> bool:
 def _looks_at_constants(node: Expression, schema: Schema) -> bool:
     if isinstance(node, Present | TextTest | InCidr):
         return False
-    terms = list(node.terms())
+    terms = list(node.operands())
     constants = [term for term in terms if isinstance(term, Constant)]
     ranged = isinstance(node, Between) or (
         isinstance(node, Comparison) and node.operator not in EQUALITIES
@@ -243,7 +243,7 @@ class _Resolver:
                     f"'{node}'"
                 )
 
-    def _kind(self, term: Term, node: Comparison) -> Kind | None:
+    def _kind(self, term: Operand, node: Comparison) -> Kind | None:
         """The kind of a term; None if that is not known."""
         if isinstance(term, Constant):
             return term.kind
@@ -251,7 +251,7 @@ class _Resolver:
             return self._domain(term).kind
         if not isinstance(term, Arithmetic):
             return None
-        for inner in terms_within(term):
+        for inner in operands_within(term):
             if isinstance(inner, Attribute) and self._domain(inner).kind is not Kind.NUMBER:
                 raise SubscriptionError(
                     f"'{node}' calculates with '{inner}', which has {self._domain(inner)}"

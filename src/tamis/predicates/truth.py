@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import singledispatch
 
 from tamis.model.kinds import Value, compare, equal
-from tamis.model.taxonomy import Taxonomy
+from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.expression import (
     EQUALITIES,
     Between,
@@ -23,7 +23,7 @@ from tamis.predicates.expression import (
     IsA,
     TextTest,
 )
-from tamis.predicates.terms import Constant
+from tamis.predicates.operands import Constant
 from tamis.predicates.texts import compile_like, compile_regex, fold
 
 Truth = bool | None

@@ -18,15 +18,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, product
 from typing import Any
 
-from tamis.model.event import Node
+from tamis.model.events.event import Node
 from tamis.model.kinds import Kind, Value, kind_of
 from tamis.model.paths import Path
 from tamis.model.timestamp import Timestamp
-from tamis.predicates.boxes import Box, Region
 from tamis.predicates.expression import Contains, Expression, InCidr, TextTest, nodes_within
 from tamis.predicates.facts import Facts, can_be
-from tamis.predicates.literals import fulfils
-from tamis.predicates.terms import Constant
+from tamis.predicates.operands import Constant
+from tamis.predicates.region_literals import fulfils
+from tamis.predicates.regions import Box, Region
 from tamis.predicates.texts import like_characters
 from tamis.predicates.valueset import Cut, ValueSet, points
 
@@ -253,7 +253,7 @@ def _constants(expressions: Iterable[Expression]) -> Iterator[Value]:
     for node in chain.from_iterable(map(nodes_within, expressions)):
         if isinstance(node, InCidr):
             yield from (str(network.network_address) for network in node.networks)
-        for term in node.terms():
+        for term in node.operands():
             if isinstance(term, Constant):
                 yield term.value
                 if isinstance(term.value, str):

@@ -7,12 +7,12 @@ try:
 except ImportError as error:
     raise MissingExtraError("tamis.spark needs PySpark: pip install 'tamis[spark]'") from error
 
-from tamis.spark.index import Index
+from tamis.spark.index.index import Index
 from tamis.spark.match import match
 from tamis.spark.progress import Summary, watch
 from tamis.spark.schemas import from_spark, to_spark
-from tamis.spark.session import session_builder
-from tamis.spark.snapshots import Snapshots
+from tamis.spark.session.session import session_builder
+from tamis.spark.snapshots.snapshots import Snapshots
 from tamis.spark.sql import register
 from tamis.spark.validate import Validated, validate
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from tamis.engine.engine import Engine
 from tamis.errors import RejectedWarning, TamisError
-from tamis.model.arrow_events import check_columns
+from tamis.model.events.arrow_events import check_columns
 from tamis.model.limits import LIMITS, Limits
-from tamis.model.schema import Schema
-from tamis.model.taxonomies import Taxonomies, TaxonomyLike
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.spark.columns import (
     EVENT_ID,
     EVENTS,
@@ -27,10 +27,10 @@ from tamis.spark.columns import (
     check_present,
     quoted,
 )
-from tamis.spark.index import Index
+from tamis.spark.index.index import Index
+from tamis.spark.index.shipping import ship
 from tamis.spark.progress import METRIC
-from tamis.spark.shipping import ship
-from tamis.spark.snapshots import Snapshots
+from tamis.spark.snapshots.snapshots import Snapshots
 from tamis.spark.worker import Batches, MatchTask, Source
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from tamis.spark.snapshots import Snapshots
+    from tamis.spark.snapshots.snapshots import Snapshots
 
 METRIC = "tamis_matches"
 """What the observed metrics of matching are called; a number follows."""

@@ -1,4 +1,4 @@
-"""Schemas to and from those of DataFrames, by way of Arrow's (model/schema_arrow.py)."""
+"""Schemas to and from those of DataFrames, by way of Arrow's (model/schema/arrow_form.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.errors import SchemaError
-from tamis.model.schema import EVENT_TYPE, Schema
+from tamis.model.schema.schema import EVENT_TYPE, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

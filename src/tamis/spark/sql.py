@@ -10,7 +10,7 @@ import pyarrow as pa
 from tamis.errors import TamisError
 from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, VERSION, check_present
 from tamis.spark.match import compiled
-from tamis.spark.snapshots import Snapshots
+from tamis.spark.snapshots.snapshots import Snapshots
 from tamis.spark.worker import MatchTask, opened
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import EventError, LimitError, TamisError
-from tamis.model.arrow_events import check_columns, is_text
-from tamis.model.conformity import Rule, Violation
-from tamis.model.conformity_arrow import rejected_rows
-from tamis.model.event import Event
-from tamis.model.json_events import read_json
+from tamis.model.events.arrow_events import check_columns, is_text
+from tamis.model.events.event import Event
+from tamis.model.events.json_events import read_json
 from tamis.model.limits import LIMITS, Limits
-from tamis.model.schema import Schema
+from tamis.model.schema.arrow_conformity import rejected_rows
+from tamis.model.schema.conformity import Rule, Violation
+from tamis.model.schema.schema import Schema
 from tamis.spark.columns import EVENTS, arrow_schema, check_events, check_packed, quoted
 from tamis.spark.worker import Batches
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import EventError, LimitError
-from tamis.model.event import Event
-from tamis.model.json_events import read_json
+from tamis.model.events.event import Event
+from tamis.model.events.json_events import read_json
 from tamis.model.limits import LIMITS, Limits
-from tamis.spark.index import Index
+from tamis.spark.index.index import Index
 
 Batches = Iterator[pa.RecordBatch]
 

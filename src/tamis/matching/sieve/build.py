@@ -35,8 +35,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.jit import kernel
-from tamis.matching.sieve.boxes import (
+from tamis.arrays.jit import kernel
+from tamis.arrays.key_table import Table, hash_keys
+from tamis.arrays.radix import sort_rows
+from tamis.matching.boxes.layout import (
     AT_MOST,
     BETWEEN,
     Boxes,
@@ -48,9 +50,7 @@ from tamis.matching.sieve.boxes import (
     weigh_constraints,
 )
 from tamis.matching.sieve.keys import choose_keys
-from tamis.matching.sieve.radix import sort_rows
 from tamis.matching.sieve.signatures import HASHED, NONE, decode_signature
-from tamis.matching.sieve.table import Table, hash_keys
 
 UNSORTED = NONE  # `kind` of a signature without a sorted attribute
 SELDOM = 0.5  # how often, on average, events have the attributes of first tests of a signature

@@ -1,4 +1,4 @@
-"""Stabbing: for a batch of points, the slots of the boxes that contain them.
+"""SieveView: for a batch of points, the slots of the boxes that contain them.
 
 Events go through in blocks, each block in four passes. A single event would wait for one cache
 miss after the other (table, constants, tests, slots: 140 ns each from memory); in a pass the
@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.jit import kernel, prefetch
-from tamis.matching.sieve.boxes import AT_LEAST, AT_MOST, Packed, Ranks, Slots
+from tamis.arrays.jit import kernel, prefetch
+from tamis.arrays.key_table import find_entry, home_entry
+from tamis.matching.boxes.layout import AT_LEAST, AT_MOST, Packed, Ranks, Slots
 from tamis.matching.sieve.build import UNSORTED, Sieve
 from tamis.matching.sieve.runs import (
     MANY,
@@ -31,7 +32,6 @@ from tamis.matching.sieve.runs import (
     test_boxes,
     write_event,
 )
-from tamis.matching.sieve.table import find_entry, home_entry
 
 FIRST_BLOCK, BLOCK = 4, 128  # events in a block
 PROBES = 2048  # probes in a block, at least one event's

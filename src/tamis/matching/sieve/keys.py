@@ -19,8 +19,9 @@ cost every event hundreds of tests.
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.jit import kernel
-from tamis.matching.sieve.boxes import Boxes, Constraints
+from tamis.arrays.jit import kernel
+from tamis.arrays.key_table import EMPTY, LOAD, Table, find_entry, hash_keys
+from tamis.matching.boxes.layout import Boxes, Constraints
 from tamis.matching.sieve.signatures import (
     CANDIDATES,
     LAST_RESORT,
@@ -32,7 +33,6 @@ from tamis.matching.sieve.signatures import (
     encode_candidates,
     make_subsets,
 )
-from tamis.matching.sieve.table import EMPTY, LOAD, Table, find_entry, hash_keys
 
 PROBE = 15.0  # nanoseconds, as TEST
 SAMPLE = 1 << 13

@@ -10,8 +10,8 @@ is not inlined copies a hundred words of array headers, which costs more than te
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.jit import kernel
-from tamis.matching.sieve.boxes import Packed, Ranks, Slots
+from tamis.arrays.jit import kernel
+from tamis.matching.boxes.layout import Packed, Ranks, Slots
 
 First = NDArray[np.uint16]
 MANY = 16  # boxes in a run from which on it is sifted

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.jit import kernel
-from tamis.matching.sieve.boxes import BETWEEN, EQUAL, Boxes, Constraints
+from tamis.arrays.jit import kernel
+from tamis.matching.boxes.layout import BETWEEN, EQUAL, Boxes, Constraints
 
 # Nanoseconds, measured; with PROBE of `keys` only their ratios matter.
 TEST, COPY = 3.0, 0.7

@@ -1,4 +1,4 @@
-"""Stabbing with one point: no blocks, no cursor, and few arguments.
+"""Matching one point: no blocks, no cursor, and few arguments.
 
 A batch is worth its four passes (kernels.py); one event is not. Its probes are looked up as they
 come, and the arrays of the sieve are handed over as one table of addresses: to take apart two dozen
@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.jit import addresses, array_at, brief, kernel
-from tamis.matching.sieve.boxes import AT_LEAST, AT_MOST, Packed, Ranks, Slots
+from tamis.arrays.jit import addresses, array_at, brief, kernel
+from tamis.arrays.key_table import find_entry
+from tamis.matching.boxes.layout import AT_LEAST, AT_MOST, Packed, Ranks, Slots
 from tamis.matching.sieve.build import UNSORTED, Sieve
 from tamis.matching.sieve.kernels import search
 from tamis.matching.sieve.runs import MANY, copy_slots, sift_boxes, test_boxes
-from tamis.matching.sieve.table import find_entry
 
 ROOM = 1 << 10
 """Matches that a buffer for one event holds; who has more goes through as a batch."""

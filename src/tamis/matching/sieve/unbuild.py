@@ -12,11 +12,11 @@ Boxes come in the order of the sieve. Complexity: linear.
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.jit import kernel
-from tamis.matching.sieve.boxes import AT_LEAST, AT_MOST, Boxes, sort_constraints
+from tamis.arrays.jit import kernel
+from tamis.arrays.key_table import EMPTY, Table
+from tamis.matching.boxes.layout import AT_LEAST, AT_MOST, Boxes, sort_constraints
 from tamis.matching.sieve.build import Sieve
 from tamis.matching.sieve.signatures import HASHED
-from tamis.matching.sieve.table import EMPTY, Table
 
 
 def boxes_of(sieve: Sieve, size: NDArray[np.int64]) -> Boxes:

@@ -1,0 +1,48 @@
+"""What threads and forked processes share: values made on first use, and locks."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+Made = TypeVar("Made")
+
+
+class lazy(Generic[Made]):  # noqa: N801  (it is a decorator)
+    """A property whose value is kept in the object, without a lock.
+
+    ``functools.cached_property`` of Python 3.11 holds one for all objects of a class: readers would
+    wait for each other, and a forked process for ever. Here two threads may both make the value;
+    one stays.
+    """
+
+    def __init__(self, make: Callable[[Any], Made]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Made:
+        made = owner.__dict__[self._make.__name__] = self._make(owner)
+        return made
+
+
+class Lockable:
+    """Has a lock that its holder may take again; in every forked process it is free, for whoever
+    held it is not there to give it back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _LOCKED.add(self)
+
+
+_LOCKED: weakref.WeakSet[Lockable] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for each in list(_LOCKED):
+        each._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,132 @@
+"""Engines in files: one file of flat arrays (arrays/array_file.py), opened by memory mapping.
+
+    ids, texts        strings by slot; the texts are read when somebody asks for one
+    table             hash table of the ids
+    metadata          JSON of those slots that have any
+    disabled, removed slots
+    segments/…        the sieve's segments
+    attachments/…     bytes of others
+
+Format 1 is read by every later version of Tamis up to 1.x.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.engine.store import Store
+from tamis.errors import StorageError
+from tamis.matching.protocol import Matcher
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tamis.arrays.array_file import ArrayFile
+    from tamis.matching.segments.matcher import SieveMatcher
+
+CONTENT = "tamis engine"
+_ATTACHMENT = "attachments/"
+
+
+def save_engine(
+    path: str | os.PathLike[str],
+    settings: Mapping[str, Any],
+    store: Store,
+    matcher: Matcher,
+    attachments: Mapping[str, Any],
+) -> None:
+    """Write an engine, atomically."""
+    import numpy as np
+
+    from tamis.arrays.array_file import save_arrays
+
+    header: dict[str, Any] = {"content": CONTENT, "settings": settings}
+    arrays = _store_arrays(store)
+    sieve = _as_sieve(matcher)
+    if sieve is not None:
+        header["segments"], compiled = sieve.arrays()
+        arrays.update(compiled)
+    for name, content in attachments.items():
+        arrays[_ATTACHMENT + name] = np.frombuffer(content, np.uint8)
+    save_arrays(path, arrays, header)
+
+
+def attachments_of(file: ArrayFile) -> dict[str, Any]:
+    """The bytes that were saved with an engine, where they lie in the file."""
+    names = [name for name in file if name.startswith(_ATTACHMENT)]
+    return {name.removeprefix(_ATTACHMENT): file[name].data for name in names}
+
+
+def open_engine(path: str | os.PathLike[str], verify: bool) -> tuple[ArrayFile, dict[str, Any]]:
+    """The arrays of an engine's file, and its settings."""
+    from tamis.arrays.array_file import open_arrays
+
+    file = open_arrays(path, verify)
+    settings = file.header.get("settings")
+    if file.header.get("content") != CONTENT or not isinstance(settings, dict):
+        raise StorageError(f"{os.fspath(path)} is a file of arrays, but no engine")
+    return file, settings
+
+
+def restore_matcher(matcher: Matcher, file: ArrayFile) -> bool:
+    """Give a matcher the segments of a file; False if it has none for it."""
+    sieve = _as_sieve(matcher)
+    header = file.header.get("segments")
+    if sieve is None or not isinstance(header, list):
+        return False
+    gone = [*file["disabled"].tolist(), *file["removed"].tolist()]
+    sieve.restore(header, file, gone)
+    return True
+
+
+def _as_sieve(matcher: Matcher) -> SieveMatcher | None:
+    if not matcher.compiles:
+        return None
+    from tamis.matching.segments.matcher import SieveMatcher
+
+    return matcher if isinstance(matcher, SieveMatcher) else None
+
+
+def _store_arrays(store: Store) -> dict[str, NDArray[Any]]:
+    import numpy as np
+    import pyarrow as pa
+
+    from tamis.arrays.string_file import string_arrays
+    from tamis.arrays.string_table import StringTable
+
+    removed = np.fromiter(store.removed(), np.int64)
+    ids = store.ids.all()
+    if len(removed):
+        names = ids.to_pylist()
+        for slot in removed.tolist():
+            names[slot] = f"\x00{slot}"  # no id that anyone asks for
+        ids = pa.array(names, pa.large_string())
+    metadata = {slot: json.dumps(each) for slot, each in sorted(store.metadata.items())}
+    return {
+        **string_arrays(ids, "ids"),
+        **string_arrays(store.texts.all(), "texts"),
+        **string_arrays(pa.array(metadata.values(), pa.large_string()), "metadata"),
+        "table": StringTable(ids).table,
+        "metadata/slots": np.fromiter(metadata, np.int64),
+        "disabled": np.array(sorted(store.disabled), np.int64),
+        "removed": removed,
+    }
+
+
+def restore_store(file: ArrayFile, verify: bool) -> Store:
+    """The store of a file, whose strings stay in it."""
+    from tamis.arrays.string_file import strings_of
+    from tamis.arrays.string_table import StringTable
+
+    store = Store()
+    ids = StringTable(strings_of(file, "ids", verify), file["table"])
+    store.add_many(store.reserve_many(ids.strings, strings_of(file, "texts", verify)), ids)
+    store.forget(file["removed"].tolist())
+    store.disabled.update(file["disabled"].tolist())
+    slots = file["metadata/slots"].tolist()
+    for slot, text in zip(slots, strings_of(file, "metadata", verify).to_pylist(), strict=True):
+        store.metadata[slot] = json.loads(str(text))
+    return store

@@ -1,0 +1,180 @@
+"""Boxes in rank space, what is known about events, and how likely each constraint is.
+
+    start      0     2     3 3                 box 0: a1 in 4..4 and a7 in 0..9
+    attribute  1  7  2                         box 1: a2 in 3..8
+    low        4  0  3                         box 2: no constraint, every event matches
+    high       4  9  8
+
+Invariant: attributes ascend strictly within a box, 0 <= low <= high < size[attribute]. The full
+interval 0..size-1 says "present, any value". An unsatisfiable box has no place here: drop it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.arrays.jit import kernel
+
+Ranks = NDArray[np.int32]
+Slots = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+Packed = NDArray[np.uint16] | NDArray[np.uint32]  # ranks in two bytes if all sizes allow it
+
+# What a constraint allows a sieve to do with it. AT_LEAST and AT_MOST are one-sided: sorted by
+# their constant, the satisfied ones are one slice. A full interval is an AT_LEAST of rank 0.
+EQUAL, AT_LEAST, AT_MOST, BETWEEN = 0, 1, 2, 3
+
+PRESENCE = 0.75  # assumed of an attribute about which nothing is known
+MAX_ATTRIBUTES = 2046  # an attribute's number takes eleven bits of a signature's code
+
+
+class Boxes(NamedTuple):
+    """Boxes as a sparse matrix by rows; several boxes may share a slot."""
+
+    start: Offsets
+    attribute: NDArray[np.int32]
+    low: Ranks
+    high: Ranks
+    slot: Slots
+    size: NDArray[np.int64]  # ranks of each attribute
+
+
+class Statistics(NamedTuple):
+    """What is known about events: presence of each attribute, mass over its ranks (or None)."""
+
+    presence: NDArray[np.float64]
+    mass: Sequence[NDArray[np.float64] | None]
+
+
+class Constraints(NamedTuple):
+    """The constraints of `Boxes`, in the same order, as the choice of access keys sees them."""
+
+    kind: NDArray[np.int8]
+    chance: NDArray[np.float32]  # that an event has the attribute, and in this interval
+    presence: NDArray[np.float32]  # of each attribute
+
+
+def check_boxes(boxes: Boxes) -> Boxes:
+    """Return the boxes with the types that kernels expect; refuse what breaks the invariant."""
+    typed = Boxes(
+        np.ascontiguousarray(boxes.start, np.int64),
+        np.ascontiguousarray(boxes.attribute, np.int32),
+        np.ascontiguousarray(boxes.low, np.int32),
+        np.ascontiguousarray(boxes.high, np.int32),
+        np.ascontiguousarray(boxes.slot, np.int32),
+        np.ascontiguousarray(boxes.size, np.int64),
+    )
+    start, attribute, low, high, slot, size = typed
+    if len(size) > MAX_ATTRIBUTES:
+        raise ValueError(f"{len(size)} attributes; a segment holds at most {MAX_ATTRIBUTES}")
+    if len(start) != len(slot) + 1 or start[0] != 0 or (np.diff(start) < 0).any():
+        raise ValueError("start must ascend from 0 and have one entry more than slot")
+    if not len(attribute) == len(low) == len(high) == start[-1]:
+        raise ValueError(f"attribute, low and high must have start[-1] = {start[-1]} entries")
+    if len(slot) and slot.min() < 0:
+        raise ValueError("slots must not be negative")
+    if len(attribute):
+        if attribute.min() < 0 or attribute.max() >= len(size):
+            raise ValueError(f"an attribute lies outside 0..{len(size) - 1}")
+        if (low < 0).any() or (low > high).any() or (high >= size[attribute]).any():
+            raise ValueError("ranks must satisfy 0 <= low <= high < size[attribute]")
+        descends = np.diff(attribute) <= 0
+        inner = start[1:-1]
+        descends[inner[(inner > 0) & (inner < len(attribute))] - 1] = False
+        if descends.any():
+            where = np.searchsorted(start, np.flatnonzero(descends)[0], side="right") - 1
+            raise ValueError(f"the attributes of box {where} do not ascend strictly")
+    return typed
+
+
+def weigh_constraints(boxes: Boxes, statistics: Statistics | None = None) -> Constraints:
+    """Tell the kind of each constraint and the probability that an event satisfies it."""
+    attribute, low, high, size = boxes.attribute, boxes.low, boxes.high, boxes.size
+    last = (size - 1).astype(np.int32)[attribute]
+    kind = np.full(len(attribute), BETWEEN, np.int8)
+    kind[low == 0] = AT_MOST
+    kind[high == last] = AT_LEAST
+    kind[low == high] = EQUAL
+    if statistics is None:
+        presence = np.full(len(size), PRESENCE, np.float32)
+        chance = ((high - low + 1) / (last + 1)).astype(np.float32)
+    else:
+        presence = np.asarray(statistics.presence, np.float32)
+        below, offset = accumulate_mass(statistics.mass, size)
+        begin = offset[attribute]
+        chance = (below[begin + high + 1] - below[begin + low]).astype(np.float32)
+    return Constraints(kind, chance * presence[attribute], presence)
+
+
+def accumulate_mass(
+    mass: Sequence[NDArray[np.float64] | None], size: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], Offsets]:
+    """Return the mass below each rank, of all attributes in one array, and where each begins."""
+    parts = []
+    for weights, ranks in zip(mass, size.tolist(), strict=True):
+        total = 0.0 if weights is None else float(np.sum(weights))
+        if weights is None or total <= 0.0:
+            parts.append(np.linspace(0.0, 1.0, ranks + 1))
+        else:
+            parts.append(np.concatenate(([0.0], np.cumsum(weights) / total)))
+    return np.concatenate([*parts, [0.0]]), np.cumsum(size + 1) - (size + 1)
+
+
+@kernel
+def sort_constraints(
+    attribute: NDArray[np.int32], low: Ranks, high: Ranks, first: int, stop: int
+) -> None:
+    """Bring the constraints of one box, which are few, into the order of their attributes."""
+    for c in range(first + 1, stop):
+        a, least, most, at = attribute[c], low[c], high[c], c
+        while at > first and attribute[at - 1] > a:
+            attribute[at], low[at], high[at] = attribute[at - 1], low[at - 1], high[at - 1]
+            at -= 1
+        attribute[at], low[at], high[at] = a, least, most
+
+
+def renumber_slots(boxes: Boxes, slots: Slots) -> Boxes:
+    """Return the boxes with other slots; those whose slot becomes negative are gone."""
+    slot = slots[boxes.slot]
+    return select_boxes(boxes._replace(slot=slot), slot >= 0)
+
+
+def select_boxes(boxes: Boxes, kept: NDArray[np.bool_]) -> Boxes:
+    """Return some of the boxes; the same ones if all are kept."""
+    if kept.all():
+        return boxes
+    count = np.diff(boxes.start)[kept]
+    start = np.concatenate(([0], np.cumsum(count)))
+    attribute, low, high = (np.empty(int(start[-1]), np.int32) for _ in range(3))
+    selected = Boxes(start, attribute, low, high, boxes.slot[kept], boxes.size)
+    copy_constraints(boxes, kept, selected)
+    return selected
+
+
+@kernel
+def copy_constraints(boxes: Boxes, kept: NDArray[np.bool_], selected: Boxes) -> None:
+    """Copy the constraints of those boxes that are kept."""
+    at = 0
+    for b in range(len(kept)):
+        if kept[b]:
+            for c in range(boxes.start[b], boxes.start[b + 1]):
+                selected.attribute[at] = boxes.attribute[c]
+                selected.low[at] = boxes.low[c]
+                selected.high[at] = boxes.high[c]
+                at += 1
+
+
+def join_boxes(several: Sequence[Boxes]) -> Boxes:
+    """Return the boxes of all, which are about the same attributes."""
+    ends = np.cumsum([0, *(boxes.start[-1] for boxes in several)])
+    starts = [boxes.start[1:] + end for boxes, end in zip(several, ends)]
+    return Boxes(
+        np.concatenate([np.zeros(1, np.int64), *starts]),
+        np.concatenate([boxes.attribute for boxes in several]),
+        np.concatenate([boxes.low for boxes in several]),
+        np.concatenate([boxes.high for boxes in several]),
+        np.concatenate([boxes.slot for boxes in several]),
+        several[0].size,
+    )

@@ -1,0 +1,152 @@
+"""Boxes as they come in, before ranks are known: one by one, or a whole array of a shape.
+
+A constraint is a row: which box, which axis, and two bounds (a line of the axis and a reference
+to one of its cuts, see axes.py). ``resolve`` turns references into ranks when all cuts are sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.arrays.jit import kernel
+from tamis.matching.axes.axis import GREATEST, LEAST, Axis, Interval
+from tamis.matching.boxes.layout import Boxes
+
+Slots = NDArray[np.int32]
+References = NDArray[np.int32]
+
+_COLUMNS = 6
+LAST = -1
+"""The number of the last axis, when it is not known yet how many there are."""
+
+
+class Side(NamedTuple):
+    """One side of many boxes of one shape; boxes outside the mask do not have it."""
+
+    axis: int
+    low_line: int
+    low: References | int
+    high_line: int
+    high: References | int
+    mask: NDArray[np.bool_] | None = None
+
+
+class AxisEnds(Protocol):
+    """An axis, finished or live."""
+
+    def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and last rank, or label, of each line and of what lies behind the lines."""
+
+
+class Resolved(NamedTuple):
+    """Boxes as a sparse matrix by rows, in ranks or labels."""
+
+    start: NDArray[np.int64]
+    axis: NDArray[np.int32]
+    low: NDArray[Any]
+    high: NDArray[Any]
+    slot: Slots
+
+
+class BoxRows:
+    """The boxes of one sieve."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._slots: list[Slots] = []
+        self._chunks: list[NDArray[np.int64]] = []
+        self._slot: list[int] = []
+        self._rows: list[tuple[int, ...]] = []
+
+    def add(self, slot: int, box: Sequence[tuple[int, Interval]]) -> None:
+        """Take in one box."""
+        for axis, (low, high) in box:
+            self._rows.append((self.count, axis, *low, *high))
+        self._slot.append(slot)
+        self.count += 1
+
+    def add_many(self, slots: Slots, sides: Sequence[Side]) -> None:
+        """Take in a box for each slot."""
+        self._flush()
+        box = np.arange(self.count, self.count + len(slots))
+        for side in sides:
+            columns = (box, side.axis, side.low_line, side.low, side.high_line, side.high)
+            rows = np.empty((len(slots), _COLUMNS), np.int64)
+            for index, column in enumerate(columns):
+                rows[:, index] = column
+            self._chunks.append(rows if side.mask is None else rows[side.mask])
+        self._slots.append(slots)
+        self.count += len(slots)
+
+    def _flush(self) -> None:
+        if self._slot:
+            self._slots.append(np.array(self._slot, np.int32))
+            self._chunks.append(np.array(self._rows, np.int64).reshape(-1, _COLUMNS))
+            self._slot, self._rows = [], []
+
+    def resolve(self, axes: Sequence[Axis], positions: Sequence[Sequence[References]]) -> Boxes:
+        """The boxes in ranks; those with an empty side are gone."""
+        size = np.array([each.size for each in axes], np.int64)
+        return Boxes(*self.resolved(axes, positions, np.int32), size)
+
+    def resolved(
+        self, axes: Sequence[AxisEnds], positions: Sequence[Sequence[NDArray[Any]]], dtype: Any
+    ) -> Resolved:
+        """The same in the ranks or labels of axes."""
+        self._flush()
+        nothing = np.empty((0, _COLUMNS), np.int64)
+        rows = np.concatenate([nothing, *self._chunks])
+        slot = np.concatenate([np.empty(0, np.int32), *self._slots])
+        box, axis = rows[:, 0], rows[:, 1].astype(np.int32)
+        axis[axis == LAST] = len(axes) - 1
+        low, high = np.empty(len(rows), dtype), np.empty(len(rows), dtype)
+        by_axis = np.argsort(axis, kind="stable")
+        ends = np.searchsorted(axis[by_axis], np.arange(len(axes) + 1))
+        for number in range(len(axes)):
+            own = by_axis[ends[number] : ends[number + 1]]
+            low[own] = _ranks(rows[own, 2], rows[own, 3], axes[number], positions[number], LEAST)
+            high[own] = _ranks(
+                rows[own, 4], rows[own, 5], axes[number], positions[number], GREATEST
+            )
+        whole = np.ones(len(slot), bool)
+        whole[box[low > high]] = False
+        by_axis = by_axis[whole[box[by_axis]]]
+        count = np.where(whole, np.bincount(box, minlength=len(slot)), 0)
+        place = np.empty(len(by_axis), np.int64)
+        place_rows(box[by_axis], np.cumsum(count) - count, place)
+        ordered = np.empty_like(by_axis)
+        ordered[place] = by_axis
+        start = np.concatenate(([0], np.cumsum(count[whole])))
+        return Resolved(start, axis[ordered], low[ordered], high[ordered], slot[whole])
+
+
+@kernel
+def place_rows(box: NDArray[np.int64], free: NDArray[np.int64], place: NDArray[np.int64]) -> None:
+    """Write where each constraint stands when those of a box stand together, in their order."""
+    for i in range(len(box)):
+        place[i] = free[box[i]]
+        free[box[i]] += 1
+
+
+def _ranks(
+    line: NDArray[np.int64],
+    reference: NDArray[np.int64],
+    axis: AxisEnds,
+    positions: Sequence[NDArray[Any]],
+    end: int,
+) -> NDArray[np.int64]:
+    """The ranks of bounds: the first one above a lower cut, the last one below an upper cut."""
+    first, last = axis.line_ends()
+    ends = first[line] if end == LEAST else last[line]
+    above = 1 if end == LEAST else 0
+    if not positions:  # references are positions
+        return np.where(reference == end, ends, reference + above)
+    ranks = ends.copy()
+    for number, found in enumerate(positions):
+        cuts = (line == number) & (reference != end)
+        ranks[cuts] = found[reference[cuts]] + above
+    return ranks

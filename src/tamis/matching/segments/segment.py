@@ -1,0 +1,357 @@
+"""A segment: some subscriptions as boxes, immutable once built.
+
+    events ──axes──> points ──plain────────────────────────────> matches
+                        ├──────checked──> pairs ──tests────────> matches
+                        └─found──sought──> pairs ──tests───────> matches
+                                                   └──oracle──> matches
+
+Subscriptions whose boxes say all that they say are in ``plain``: a stabbed box is a match. The
+conjunctions of all others have numbers. Boxes of those that seek something (a text in a title) are
+in a sieve for the axis of what was found there; those of the rest are in ``checked``. A stabbed box
+of theirs is a match when the tests of its conjunction hold (column_tests.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.arrays.jit import announce_compilation
+from tamis.arrays.sharing import lazy
+from tamis.arrays.string_file import string_arrays, strings_of
+from tamis.language.parser import parse
+from tamis.matching.axes.axis import TERM, Axis, AxisKey
+from tamis.matching.batch import Batch
+from tamis.matching.boxes.compiler import BoxCompiler, CompiledConjunction
+from tamis.matching.boxes.layout import Boxes, Statistics
+from tamis.matching.boxes.unresolved import LAST, BoxRows
+from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
+from tamis.matching.points.contents import ContentAxis
+from tamis.matching.points.of_events import Points
+from tamis.matching.points.of_one_event import Projection
+from tamis.matching.sieve.box_sieve import BoxSieve
+from tamis.matching.sieve.kernels import fill_matches
+from tamis.matching.sieve.unbuild import boxes_of
+from tamis.matching.tests.column_tests import Candidates, Checks, Conjunctions
+from tamis.model.events.event import Event
+from tamis.model.kinds import Value
+from tamis.model.timestamp import Timestamp
+from tamis.predicates.normal import Literal, NormalForm
+
+Integers = NDArray[np.int32]
+
+
+Expectations = Callable[[Sequence[Axis]], Statistics]
+"""What is known about events, given the axes of a sieve."""
+
+
+class ContentSieve(NamedTuple):
+    """Boxes that need something to be found."""
+
+    found: ContentAxis
+    sieve: BoxSieve
+
+
+class SlotVerdicts(NamedTuple):
+    """Slots of subscriptions that one event matches, and those that only the oracle can tell."""
+
+    certain: dict[int, None]
+    perhaps: dict[int, None]
+
+
+NOTHING = SlotVerdicts({}, {})
+FEW, MANY = 8, 64
+"""Questions to the oracle, and stabbed boxes or found things, up to which it takes no longer to
+look at one after the other than at columns."""
+
+
+class Segment:
+    """Boxes in the rank space of some axes."""
+
+    def __init__(
+        self,
+        axes: Sequence[Axis],
+        plain: BoxSieve,
+        checked: BoxSieve,
+        sought: Sequence[ContentSieve],
+        checks: Checks,
+    ) -> None:
+        self.axes = list(axes)
+        self.plain = plain
+        self.checked = checked
+        self.sought = list(sought)
+        self.checks = checks
+        searched = {each.found.axis.key.path for each in sought}
+        self.valued = sorted({*checks.paths, *searched})
+        """The attributes whose values are asked for, not only their ranks."""
+        self.is_plain = not len(checks.conjunctions.slot)
+        """Whether boxes say all."""
+
+    @classmethod
+    def of_boxes(
+        cls, axes: Sequence[Axis], boxes: Boxes, statistics: Expectations | None = None
+    ) -> Segment:
+        """A segment of subscriptions that are boxes and no more."""
+        none = np.empty(0, np.int32)
+        nothing = Boxes(np.zeros(1, np.int64), none, none, none, none, boxes.size)
+        checks = Checks([], Conjunctions.none())
+        plain = BoxSieve(boxes, None if statistics is None else statistics(axes))
+        return cls(axes, plain, BoxSieve(nothing), [], checks)
+
+    @lazy
+    def projection(self) -> Projection:
+        """The way from one event to its point."""
+        return Projection(self.axes, np.int32)
+
+    def warm_up(self) -> None:
+        """Make what is made when it is first needed, before an event has to wait for it."""
+        samples: list[Value] = [0, 0.5, 2**63, "", Timestamp(0)]
+        for axis in self.axes:
+            for value in samples:
+                axis.rank(value)
+        self.plain.match_one(self.projection.point(Event({})))
+
+    def stab(self, points: Points, limit: int | None = None) -> Iterator[tuple[Integers, Integers]]:
+        """Points and the slots of the plain boxes that they stab, in chunks; each pair once, at
+        most ``limit`` for each point."""
+        for chunk in self.plain.chunks(points.ranks, limit):
+            yield chunk.event, chunk.slot
+
+    def candidates(self, points: Points, batch: Batch) -> Iterator[Candidates]:
+        """What the other boxes find, without the pairs that tests exclude."""
+        if self.is_plain:
+            return
+        for chunk in self.checked.chunks(points.ranks):
+            yield self.checks.candidates(chunk.event, chunk.slot, points, batch)
+        for found, sieve in self.sought:
+            for number, ranks in found.points(points, batch):
+                for chunk in sieve.chunks(ranks):
+                    yield self.checks.candidates(number[chunk.event], chunk.slot, points, batch)
+
+    def judged(self, event: Event, point: Integers) -> SlotVerdicts | None:
+        """What the other boxes say of one event, which is one point, with a 0 behind its ranks;
+        None if they say much."""
+        judged = SlotVerdicts({}, {})
+        for numbers in self._stabbed_by_one(event, point):
+            if numbers is None or len(numbers) > MANY:
+                return None
+            for number in numbers:
+                self.checks.judge(number, *judged)
+        return judged if len(judged.perhaps) <= FEW else None
+
+    def _stabbed_by_one(self, event: Event, point: Integers) -> Iterator[list[int] | None]:
+        """The conjunctions whose boxes one point stabs, None if they are many, sieve by sieve."""
+        yield self.checked.match_one(point)
+        for found, sieve in self.sought:
+            ranks = found.ranks_in(event)
+            if len(ranks) > MANY:
+                yield None
+            for rank in ranks:
+                yield sieve.match_one(np.concatenate((point[:-1], (rank, 0)), dtype=np.int32))
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """The segment as named flat arrays."""
+        import pyarrow as pa
+
+        parts = {f"axes/{number}/": axis.arrays() for number, axis in enumerate(self.axes)}
+        parts |= {"plain/": self.plain.to_arrays(), "checked/": self.checked.to_arrays()}
+        for number, (found, sieve) in enumerate(self.sought):
+            parts[f"found/{number}/"] = found.axis.arrays()
+            parts[f"sought/{number}/"] = sieve.to_arrays()
+        literals = self.checks.literals
+        texts = pa.array([str(predicate) for predicate, _ in literals], pa.large_string())
+        parts["tests/"] = string_arrays(texts)
+        parts["tests/"]["positive"] = np.array([positive for _, positive in literals], bool)
+        parts["conjunctions/"] = self.checks.conjunctions._asdict()
+        return {
+            prefix + part + name: array
+            for part, arrays in parts.items()
+            for name, array in arrays.items()
+        }
+
+    def header(self) -> dict[str, Any]:
+        """What the arrays do not tell: path and sort of each axis."""
+        found = [each.found.axis for each in self.sought]
+        return {"axes": _keys(self.axes), "found": _keys(found)}
+
+    @classmethod
+    def from_arrays(
+        cls,
+        header: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        prefix: str,
+        terms: TermLines,
+    ) -> Segment:
+        """The segment of ``arrays`` and ``header``."""
+        parts = _by_part(arrays, prefix)
+        axes = _axes(header["axes"], parts, "axes", terms)
+        found = _axes(header["found"], parts, "found", terms)
+        sought = [
+            ContentSieve(ContentAxis(axis), BoxSieve.from_arrays(parts[f"sought/{number}"]))
+            for number, axis in enumerate(found)
+        ]
+        tests = parts["tests"]
+        texts: Any = strings_of(tests).to_pylist()
+        literals = [
+            Literal(parse(text), positive)
+            for text, positive in zip(texts, tests["positive"].tolist(), strict=True)
+        ]
+        checks = Checks(literals, Conjunctions(**parts["conjunctions"]))
+        plain = BoxSieve.from_arrays(parts["plain"])
+        return cls(axes, plain, BoxSieve.from_arrays(parts["checked"]), sought, checks)
+
+    def slots(self) -> NDArray[np.int32]:
+        """The slots of all subscriptions, ascending."""
+        is_there = np.zeros(self.most_slot + 1, np.bool_)
+        is_there[self.plain.slots()] = True
+        is_there[self.checks.conjunctions.slot] = True
+        return np.flatnonzero(is_there).astype(np.int32)
+
+    @lazy
+    def subscriptions(self) -> int:
+        """How many subscriptions there are."""
+        return len(self.slots())
+
+    def box_slots(self) -> Integers:
+        """The slot of each box."""
+        table = self.checks.conjunctions.slot
+        slots = [self.plain.slots()]
+        slots += [table[sieve.slots()] for sieve in (self.checked, *(s.sieve for s in self.sought))]
+        return np.concatenate(slots)
+
+    def slots_of_terms(self) -> Integers:
+        """The slots of the boxes that are about the terms of a taxonomy."""
+        about = np.array([axis.key.sort == TERM for axis in self.axes] + [False])
+        if not about.any():
+            return np.empty(0, np.int32)
+        found = [np.empty(0, np.int32)]
+        for number, (sieve, _) in enumerate(self.sieves()):
+            boxes = boxes_of(sieve.arrays, sieve.size)
+            asks = about[np.minimum(boxes.attribute, len(about) - 1)]
+            box = np.repeat(np.arange(len(boxes.slot)), np.diff(boxes.start))[asks]
+            slots = boxes.slot[box]
+            found.append(self.checks.conjunctions.slot[slots] if number else slots)
+        return np.concatenate(found)
+
+    @property
+    def boxes(self) -> int:
+        """How many boxes there are."""
+        return sum(len(sieve.arrays.slot) for sieve, _ in self.sieves())
+
+    @lazy
+    def most_slot(self) -> int:
+        """The greatest slot, or -1."""
+        slot = self.plain.arrays.slot
+        others = self.checks.conjunctions.slot
+        most = max(slot.max(initial=-1), (~slot).max(initial=-1), others.max(initial=-1))
+        return int(most)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the boxes."""
+        return sum(sieve.nbytes for sieve, _ in self.sieves())
+
+    def sieves(self) -> Iterator[tuple[BoxSieve, list[Axis]]]:
+        """All sieves, the plain one first, with their axes."""
+        yield self.plain, self.axes
+        yield self.checked, self.axes
+        for found, sieve in self.sought:
+            yield sieve, [*self.axes, found.axis]
+
+
+def _keys(axes: Sequence[Axis]) -> list[Any]:
+    return [[list(axis.key.path), axis.key.sort] for axis in axes]
+
+
+def _by_part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, dict[str, NDArray[Any]]]:
+    """The arrays below a prefix by part: "plain", "sought/3"."""
+    numbered = ("axes", "found", "sought")
+    parts: dict[str, dict[str, NDArray[Any]]] = {}
+    for name in arrays:
+        if name.startswith(prefix):
+            part, _, rest = name[len(prefix) :].partition("/")
+            if part in numbered:
+                number, _, rest = rest.partition("/")
+                part = f"{part}/{number}"
+            parts.setdefault(part, {})[rest] = arrays[name]
+    return parts
+
+
+def _axes(
+    header: Any, parts: Mapping[str, Mapping[str, NDArray[Any]]], part: str, terms: TermLines
+) -> list[Axis]:
+    return [
+        Axis.from_arrays(AxisKey(tuple(path), sort), parts.get(f"{part}/{number}", {}), "", terms)
+        for number, (path, sort) in enumerate(header)
+    ]
+
+
+class SegmentBuilder:
+    """A segment that is still taking in subscriptions."""
+
+    def __init__(self, terms: TermLines = NO_TERMS) -> None:
+        self.axes = BoxCompiler(terms)
+        self.plain = BoxRows()
+        self._checked = BoxRows()
+        self._sought: list[BoxRows] = []
+        self._literals: dict[Literal, int] = {}
+        self._conjunctions: list[tuple[int, list[int], bool, bool]] = []
+
+    def add(self, slot: int, form: NormalForm) -> None:
+        """Take in one subscription."""
+        compiled = [self.axes.compile(conjunction) for conjunction in form.conjunctions]
+        if all(each.exact for each in compiled):
+            for each in compiled:
+                for box in each.boxes:
+                    self.plain.add(slot, box)
+            return
+        for each in compiled:
+            self._add_conjunction(slot, each, len(compiled) > 1)
+
+    def _add_conjunction(self, slot: int, compiled: CompiledConjunction, several: bool) -> None:
+        number = len(self._conjunctions)
+        literals = self._literals
+        tests = [literals.setdefault(test, len(literals)) for test in compiled.tests]
+        self._conjunctions.append((slot, tests, compiled.oracle, several))
+        rows, side = self._checked, []
+        if compiled.sought is not None:
+            axis, interval = compiled.sought
+            while len(self._sought) <= axis:
+                self._sought.append(BoxRows())
+            rows, side = self._sought[axis], [(LAST, interval)]
+        for box in compiled.boxes:
+            rows.add(number, [*box, *side])
+
+    def finish(self, statistics: Expectations | None = None) -> Segment:
+        """Sort cuts, resolve ranks, build the sieves."""
+        announce_compilation(fill_matches)
+        finished = [builder.finish() for builder in self.axes.builders]
+        axes = [axis for axis, _ in finished]
+        positions = [found for _, found in finished]
+        known = None if statistics is None else statistics(axes)
+        plain = BoxSieve(self.plain.resolve(axes, positions), known)
+        checked = BoxSieve(self._checked.resolve(axes, positions), known)
+        sought = []
+        for builder, rows in zip(self.axes.found, self._sought, strict=True):
+            axis, found = builder.finish()
+            boxes: Boxes = rows.resolve([*axes, axis], [*positions, found])
+            known = None if statistics is None else statistics([*axes, axis])
+            sought.append(ContentSieve(ContentAxis(axis), BoxSieve(boxes, known)))
+        checks = Checks(list(self._literals), self._table())
+        return Segment(axes, plain, checked, sought, checks)
+
+    def _table(self) -> Conjunctions:
+        slots, tests, oracle, several = (
+            zip(*self._conjunctions) if self._conjunctions else ([],) * 4
+        )
+        start = np.cumsum([0, *map(len, tests)])
+        return Conjunctions(
+            np.array(slots, np.int32),
+            start.astype(np.int32),
+            np.array([test for each in tests for test in each], np.int32),
+            np.array(oracle, bool),
+            np.array(several, bool),
+        )

@@ -1,0 +1,62 @@
+"""What a reader sees: segments, live parts, and which subscriptions are gone, at one time.
+
+A snapshot is never changed. A change makes another one and puts it in the place of the last, in one
+step; who has begun to read goes on with what it has. Removed subscriptions stay in their segment
+until that is merged; a reader leaves out what had died when its snapshot was made:
+
+    died     [never, 5, never, 7]        the epoch in which each slot was removed
+    epoch    6                           slot 1 is gone, slot 3 is still there
+
+An epoch is how many subscriptions had been removed by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.matching.protocol import Pairs
+from tamis.matching.segments.live import LiveView
+from tamis.matching.segments.segment import Segment
+
+NEVER = np.iinfo(np.int64).max
+
+
+class DatedSegment(NamedTuple):
+    """A segment, and the epoch up to which it has nothing that was removed."""
+
+    segment: Segment
+    epoch: int
+    apart: bool = False
+    """Whether it cannot be merged with others, for it would have too many axes."""
+    learned: int = 0
+    """How often the sample had been taught by which its access keys were chosen."""
+
+
+class Snapshot(NamedTuple):
+    """The state of a matcher at one time."""
+
+    segments: tuple[DatedSegment, ...]
+    lives: tuple[LiveView, ...]
+    """The last one is still growing; the others wait to become segments."""
+    epoch: int
+    last: int
+    """The epoch of the last removal."""
+    died: NDArray[np.int64]
+
+    def all_alive(self, slots: Iterable[int], since: int) -> Iterable[int]:
+        """The slots without those of subscriptions that were removed after an epoch."""
+        if self.last <= since:
+            return slots
+        died, epoch = self.died, self.epoch
+        return [slot for slot in slots if died[slot] > epoch]
+
+    def alive(self, pairs: Pairs, since: int) -> Pairs:
+        """Pairs without the subscriptions that were removed after an epoch."""
+        if self.last <= since:
+            return pairs
+        kept = self.died[pairs.slot] > self.epoch
+        return Pairs(pairs.row[kept], pairs.slot[kept])

@@ -1,0 +1,344 @@
+"""Tests that are no intervals of any axis, on many points at once: each test on all points that
+boxes could not exclude, by Arrow's own functions.
+
+    pairs (point, conjunction)          tests                        left
+    0  title like '%oak%t_ble'          like: points 0, 5, 9, …      5
+    5  title like '%oak%t_ble'          matches: points 5, 7         7
+    5  a < b and title matches '…'      a < b: point 5
+    7  title matches '…'
+
+A test that no function of Arrow decides on these columns (timestamps of two units, say) leaves the
+pair to the oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import types
+
+from tamis.arrays.arrow_types import is_text, large_strings, plain_array, without_views
+from tamis.matching.axes.axis import CONTAINED, Axis, AxisBuilder, AxisKey
+from tamis.matching.batch import Batch
+from tamis.matching.lines.forms import fold_all
+from tamis.matching.points.of_columns import present_rows, row_values
+from tamis.matching.points.of_events import Points
+from tamis.model.kinds import kind_of
+from tamis.model.paths import Path
+from tamis.predicates.expression import EQUALITIES, Comparison, Contains, TextTest
+from tamis.predicates.normal import Literal
+from tamis.predicates.operands import Attribute
+from tamis.predicates.texts import fold, like_to_regex
+from tamis.predicates.truth import contains, holds
+
+Integers = NDArray[np.int32]
+Verdicts = NDArray[np.int8]
+
+FALSE, TRUE, ASK = np.int8(0), np.int8(1), np.int8(2)
+"""What a test says of a point: not true, true, or that the oracle must be asked."""
+_EXACT = 1 << 53
+_COMPARED: dict[str, Any] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+_OF_STRINGS = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+
+def is_checked(literal: Literal) -> bool:
+    """Whether there is a test for a literal."""
+    node = literal.predicate
+    if isinstance(node, Comparison):
+        return isinstance(node.left, Attribute) and isinstance(node.right, Attribute)
+    return isinstance(node, TextTest) or (isinstance(node, Contains) and not node.ignore_case)
+
+
+def paths_of(literal: Literal) -> list[Path]:
+    """The attributes whose bound values a test looks at."""
+    node = literal.predicate
+    if isinstance(node, Contains):
+        return []
+    return [term.path for term in node.operands() if isinstance(term, Attribute)]
+
+
+class Conjunctions(NamedTuple):
+    """What is left to be tested of a conjunction whose box was stabbed, by its number."""
+
+    slot: Integers
+    start: Integers  # of its tests, and the end of the last one's
+    test: Integers  # numbers of literals
+    oracle: NDArray[np.bool_]  # whether there is more than tests can say
+    several: NDArray[np.bool_]  # whether its subscription has other conjunctions
+
+    @classmethod
+    def none(cls) -> Conjunctions:
+        """The table of no conjunctions."""
+        nothing, never = np.empty(0, np.int32), np.empty(0, bool)
+        return cls(nothing, np.zeros(1, np.int32), nothing, never, never)
+
+
+class Candidates(NamedTuple):
+    """Points, the conjunctions whose boxes they stab, and what the tests say of these pairs."""
+
+    point: Integers
+    slot: Integers
+    ask: NDArray[np.bool_]
+    """Whether only the oracle can tell."""
+    several: bool
+    """Whether a point may come again with the same slot."""
+
+
+class Checks:
+    """The tests of a segment."""
+
+    def __init__(
+        self,
+        literals: Sequence[Literal],
+        conjunctions: Conjunctions,
+        paths: Iterable[Path] | None = None,
+    ) -> None:
+        self.literals = list(literals)
+        self.conjunctions = conjunctions
+        if paths is None:
+            paths = {path for literal in literals for path in paths_of(literal)}
+        self.paths = sorted(paths)
+        """The attributes that the literals look at."""
+
+    def judge(self, number: int, certain: dict[int, None], perhaps: dict[int, None]) -> None:
+        """Put the slot of a conjunction whose box is stabbed to those that are certain to match, or
+        to those that may."""
+        table = self.conjunctions
+        more = table.start[number + 1] > table.start[number] or table.oracle[number]
+        (perhaps if more else certain)[int(table.slot[number])] = None
+
+    def candidates(
+        self, point: Integers, conjunction: Integers, points: Points, batch: Batch
+    ) -> Candidates:
+        """Pairs, a point and a conjunction whose box it stabs, without those that tests exclude."""
+        said = self.verdicts(point, conjunction, points, batch)
+        kept = np.flatnonzero(said != FALSE)
+        table = self.conjunctions
+        several = bool(table.several[conjunction[kept]].any())
+        return Candidates(point[kept], table.slot[conjunction[kept]], said[kept] == ASK, several)
+
+    def verdicts(
+        self, point: Integers, conjunction: Integers, points: Points, batch: Batch
+    ) -> Verdicts:
+        """What the tests say of pairs: a point, and a conjunction whose box it stabs."""
+        table = self.conjunctions
+        found = np.where(table.oracle[conjunction], ASK, TRUE)
+        first = table.start[conjunction]
+        counts = table.start[conjunction + 1] - first
+        pair = np.repeat(np.arange(len(point)), counts)
+        if not len(pair):
+            return found
+        within = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
+        test = table.test[np.repeat(first, counts) + within]
+        order = np.argsort(test, kind="stable")
+        pair, test = pair[order], test[order]
+        said = self._said(test, point[pair], points, batch)
+        np.maximum.at(found, pair, said)
+        found[pair[said == FALSE]] = FALSE
+        return found
+
+    def _said(self, test: Integers, number: Integers, points: Points, batch: Batch) -> Verdicts:
+        """What tests, which ascend, say of some points."""
+        said = np.zeros(len(test), np.int8)
+        texts = Texts(number, points)
+        ends = np.flatnonzero(np.diff(test, append=-1)) + 1
+        begin = 0
+        for end in ends.tolist():
+            literal = self.literals[test[begin]]
+            if isinstance(literal.predicate, TextTest):
+                texts.add(literal.predicate, literal.positive, begin, end)
+            else:
+                said[begin:end] = evaluate(literal, number[begin:end], points, batch)
+            begin = end
+        texts.write(said)
+        return said
+
+
+_MANY = 4_096
+"""Points whose texts are taken for one test alone."""
+_HELD = 65_536
+"""Points whose texts are held at once for all tests."""
+
+
+class Texts:
+    """Tests on texts, most of them for a few points only: what they share is done once."""
+
+    def __init__(self, number: Integers, points: Points) -> None:
+        self._number = number
+        self._points = points
+        self._strings: dict[Path, Any] = {}
+        self._spans: list[tuple[int, int, bool]] = []
+        self._truths: list[Any] = []
+
+    def add(self, node: TextTest, positive: bool, begin: int, end: int) -> None:
+        """Let a test say something of the points from one place to another."""
+        path = node.attribute.path
+        if self._points.strings(path) is None:
+            return
+        if end - begin > _MANY or len(self._number) > _HELD:
+            strings = self._taken(path, begin, end)
+        else:
+            if path not in self._strings:
+                self._strings[path] = self._taken(path, 0, len(self._number))
+            strings = self._strings[path].slice(begin, end - begin)
+        self._truths.append(_text_found(node, strings))
+        self._spans.append((begin, end, positive))
+
+    def _taken(self, path: Path, begin: int, end: int) -> Any:
+        leaf = self._points.values[path][self._number[begin:end]]
+        return self._points.strings(path).take(pa.array(leaf, mask=leaf < 0))
+
+    def write(self, said: Verdicts) -> None:
+        """Write down what they have said; of what is no string they say nothing."""
+        if not self._spans:
+            return
+        truth = pa.concat_arrays(self._truths)
+        known: Any = truth.is_valid().to_numpy(zero_copy_only=False)
+        values: Any = truth.fill_null(False).to_numpy(zero_copy_only=False)
+        begins, ends, positive = (np.array(each) for each in zip(*self._spans))
+        count = ends - begins
+        within = np.arange(len(truth)) - np.repeat(np.cumsum(count) - count, count)
+        said[np.repeat(begins, count) + within] = known & (values == np.repeat(positive, count))
+
+
+def evaluate(literal: Literal, number: Integers, points: Points, batch: Batch) -> Verdicts:
+    """What a test says of some points."""
+    node, positive = literal
+    if isinstance(node, Contains):
+        return _contains_verdicts(node, positive, number, points, batch)
+    assert isinstance(node, Comparison)
+    return _comparison_verdicts(node, positive, number, points)
+
+
+def _text_found(node: TextTest, strings: Any) -> Any:
+    pattern = str(node.pattern.value)
+    if node.operator == "like":
+        return pc.match_substring_regex(
+            strings, like_to_regex(pattern), ignore_case=node.ignore_case
+        )
+    if node.operator == "matches":
+        return pc.match_substring_regex(strings, pattern, ignore_case=node.ignore_case)
+    if node.ignore_case:
+        strings, pattern = fold_all(large_strings(strings)), fold(pattern)
+    tests = {
+        "starts with": pc.starts_with,
+        "ends with": pc.ends_with,
+        "contains text": pc.match_substring,
+    }
+    return tests[node.operator](strings, pattern)
+
+
+def _contains_verdicts(
+    node: Contains, positive: bool, number: Integers, points: Points, batch: Batch
+) -> Verdicts:
+    """What a test of a whole set of values says: nothing is true of a missing attribute."""
+    rows = number if points.row is None else points.row[number]
+    path, value = node.attribute.path, node.value.value
+    if batch.table is None:
+        events = {row: batch.event(row) for row in np.unique(rows).tolist()}
+        owned: Any = [row for row, event in events.items() if contains(node, event.values(path))]
+        there: Any = [row for row, event in events.items() if event.present(path)]
+    else:
+        axis, rank = _single(path, value)
+        found = [owner[axis.ranks(array) == rank] for owner, array in row_values(batch.table, path)]
+        owned = np.concatenate([np.empty(0, np.int64), *found])
+        there = np.flatnonzero(present_rows(batch.table, path))
+    said = np.isin(rows, owned)
+    return _verdicts(said if positive else np.isin(rows, there) & ~said)
+
+
+def _verdicts(truth: Any) -> Verdicts:
+    found: Verdicts = np.asarray(truth).astype(np.int8)
+    return found
+
+
+def _single(path: Path, value: Any) -> tuple[Axis, int]:
+    """An axis on which one value has a rank of its own."""
+    builder = AxisBuilder(AxisKey(path, CONTAINED))
+    for line in builder.lines:
+        if line.kind == kind_of(value):
+            line.add(value, False)
+            line.add(value, True)
+    axis, _ = builder.finish()
+    return axis, axis.rank(value)
+
+
+def _comparison_verdicts(
+    node: Comparison, positive: bool, number: Integers, points: Points
+) -> Verdicts:
+    assert isinstance(node.left, Attribute)
+    assert isinstance(node.right, Attribute)
+    left, right = node.left.path, node.right.path
+    ours, theirs = points.values[left][number], points.values[right][number]
+    found = np.zeros(len(number), np.int8)
+    bound = np.flatnonzero((ours >= 0) & (theirs >= 0))
+    if not len(bound):
+        return found
+    first, second = points.leaves[left], points.leaves[right]
+    if isinstance(first, list) or isinstance(second, list):
+        truths = (
+            holds(first[i], node.operator, second[j], ignore_case=node.ignore_case)
+            for i, j in zip(ours[bound].tolist(), theirs[bound].tolist())
+        )
+        found[bound] = [truth is positive for truth in truths]
+        return found
+    found[bound] = _compared(
+        node, positive, _taken(first, ours[bound]), _taken(second, theirs[bound])
+    )
+    return found
+
+
+def _taken(leaves: Any, index: Integers) -> Any:
+    return without_views(plain_array(leaves)).take(pa.array(index))
+
+
+def _compared(node: Comparison, positive: bool, ours: Any, theirs: Any) -> Verdicts:
+    """Two columns without nulls held against each other."""
+    if is_text(ours.type) and is_text(theirs.type):
+        ours, theirs = large_strings(ours), large_strings(theirs)
+        if node.ignore_case:
+            ours, theirs = fold_all(ours), fold_all(theirs)
+        truth = _OF_STRINGS[node.operator](ours, theirs).to_numpy(zero_copy_only=False)
+        return _verdicts(truth == positive)
+    first, second = _numbers(ours), _numbers(theirs)
+    if first is None or second is None:
+        return np.full(len(ours), ASK)
+    truth = _COMPARED[node.operator](first, second)
+    known = np.ones(len(truth), bool)
+    if node.operator not in EQUALITIES:
+        known = (first == first) & (second == second)
+    verdicts = _verdicts(known & (truth == positive))
+    if first.dtype != second.dtype:
+        verdicts[(np.abs(first) > _EXACT) | (np.abs(second) > _EXACT)] = ASK
+    return verdicts
+
+
+def _numbers(array: Any) -> NDArray[Any] | None:
+    """A column of numbers as int64 or float64, or None if it is none."""
+    kind = array.type
+    if types.is_signed_integer(kind) or (types.is_unsigned_integer(kind) and kind.bit_width < 64):
+        numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False).astype(np.int64)
+        return numbers
+    if types.is_floating(kind):
+        floats: NDArray[Any] = array.to_numpy(zero_copy_only=False).astype(np.float64)
+        return floats
+    return None

@@ -1,0 +1,178 @@
+"""The axes of a published matcher, with labels for boxes and, for Arrow's columns, ranks.
+
+    constants   3              5                  labels stay what they are when constants come
+    labels      L3   L3 + 1    L5   L5 + 1
+    ranks    0  1    2         3    4             ranks do not: a finished axis serves until then
+    table    0  L3   L3 + 1    L5   L5 + 1  -1    from rank to label; what is missing, -1, stays so
+
+So columns are ranked as the sieve ranks them, by compiled code, and a gather makes labels of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.matching.axes.axis import Axis, AxisBuilder, AxisKey
+from tamis.matching.axes.live import LiveAxis
+from tamis.matching.boxes.compiler import LiveBoxCompiler
+from tamis.matching.boxes.live_shapes import ShapePlans
+from tamis.matching.lines.taxonomy import TermLines
+from tamis.model.kinds import Kind
+from tamis.model.paths import Path
+from tamis.predicates.normal import Literal
+from tamis.published.boxes import UNBOUNDED, Labels, Numbers, Offsets
+from tamis.published.frame.comparisons import ComparisonAxis
+
+LabelSide = tuple[int, int, int]
+"""The number of an axis, the least and the greatest label."""
+
+
+class FinishedAxis(NamedTuple):
+    """An axis as it was when it had so many constants."""
+
+    constants: tuple[int, bool]
+    axis: Axis
+    table: Labels
+
+
+class Ranking(NamedTuple):
+    """Finished axes, and the labels of their ranks: those of axis i begin at first[i]."""
+
+    finished: Sequence[FinishedAxis]
+    first: Offsets
+    table: Labels
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The finished axes themselves."""
+        return [each.axis for each in self.finished]
+
+
+_NO_RANKING = Ranking([], np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+class LabelAxes(LiveBoxCompiler):
+    """Axes that boxes and points share; one thread writes, any number read."""
+
+    def __init__(self, terms: TermLines) -> None:
+        super().__init__(terms)
+        self.terms = terms
+        self.compared: dict[AxisKey, Literal] = {}
+        """The comparisons that have axes, or may have."""
+        self.comparisons: dict[int, ComparisonAxis] = {}
+        """Their axes by number."""
+        self._most: list[int] = []
+        """The greatest label of each axis; -1 where values are true or false."""
+        self.plans = ShapePlans(self)
+        self._ranking = _NO_RANKING
+
+    def make(self, key: AxisKey) -> LiveAxis:
+        """A new axis."""
+        axis: LiveAxis
+        if key in self.compared:
+            axis = ComparisonAxis(key, self.compared[key])
+            self.comparisons = {**self.comparisons, len(self.builders): axis}
+            self.projection.add(axis)
+            self.projection.bind(axis.right)
+        else:
+            axis = super().make(key)
+        self._most.append(-1 if key.sort == Kind.BOOLEAN else axis.size - 1)
+        return axis
+
+    @property
+    def compared_paths(self) -> set[Path]:
+        """The attributes that are compared with others."""
+        return {path for axis in self.comparisons.values() for path in (axis.left, axis.right)}
+
+    @property
+    def constants(self) -> int:
+        """How many constants there are."""
+        return sum(len(line.values) for axis in self.builders for line in axis.lines)
+
+    def ranking(self) -> Ranking:
+        """The axes as they are now, for columns."""
+        known = self._ranking
+        before = known.finished
+        now = [_constants(axis) for axis in list(self.builders)]
+        if [each.constants for each in before] == now:
+            return known
+        found = [
+            before[number]
+            if number < len(before) and before[number].constants == constants
+            else FinishedAxis(constants, *finished(self.builders[number], self.terms))
+            for number, constants in enumerate(now)
+        ]
+        ends = np.cumsum([0, *(len(each.table) for each in found)])
+        table = np.concatenate([np.empty(0, np.int64), *(each.table for each in found)])
+        self._ranking = ranking = Ranking(found, ends[:-1], table)
+        return ranking
+
+    def normalised(self, side: LabelSide) -> LabelSide:
+        """A side as indexes expect it: an upper end that excludes nothing is UNBOUNDED."""
+        number, low, high = side
+        most = self._most[number]
+        if low == high or high < most:
+            return side
+        if most < 0:
+            return number, *_of_booleans(self.builders[number], low, high)
+        return number, low, UNBOUNDED
+
+
+def normalise_sides(axes: Sequence[LiveAxis], axis: Numbers, low: Labels, high: Labels) -> None:
+    """Do the same with many sides."""
+    size = np.array([each.size for each in axes], np.int64)
+    wide = low < high
+    high[wide & (high >= size[axis] - 1)] = UNBOUNDED
+    for number, each in enumerate(axes):
+        if each.key.sort == Kind.BOOLEAN:
+            own = np.flatnonzero(wide & (axis == number))
+            pairs = [
+                _of_booleans(each, *ends) for ends in zip(low[own].tolist(), high[own].tolist())
+            ]
+            low[own], high[own] = np.array(pairs, np.int64).reshape(-1, 2).T
+
+
+def _of_booleans(axis: LiveAxis, low: int, high: int) -> tuple[int, int]:
+    """One of two values is an equality."""
+    false = axis.lines[0].labels.get(False, 0)
+    if low > false:
+        return low, low
+    return (high, high) if high == false else (0, UNBOUNDED)
+
+
+def _constants(axis: LiveAxis) -> tuple[int, bool]:
+    return sum(len(line.values) for line in axis.lines), axis.gaps_alike
+
+
+def finished(live: LiveAxis, terms: TermLines) -> tuple[Axis, Labels]:
+    """The finished axis, and the labels of its ranks; behind them stands -1."""
+    if isinstance(live, ComparisonAxis):
+        same: Any = live
+        return same, np.array([0, 1, -1])
+    builder = AxisBuilder(live.key, terms)
+    if not live.lines:
+        axis, _ = builder.finish()
+        return axis, np.append(np.arange(axis.size), -1)
+    if not live.gaps_alike:
+        builder.tell_gaps()
+    labels = []
+    for line, own in zip(builder.lines, live.lines, strict=True):
+        values = list(own.values)
+        found = np.array([own.labels[value] for value in values], np.int64)
+        for after in (False, True):
+            line.add_list(values, [after] * len(values))
+        labels.append(np.concatenate((found, found + 1)))
+    axis, positions = builder.finish()
+    table = np.full(axis.size + 1, -1, np.int64)
+    first, _ = axis.line_ends()
+    least, _ = live.line_ends()
+    table[first[first < axis.size]] = least[first < axis.size]
+    for place, found in zip(positions, labels, strict=True):
+        table[place + 1] = found
+    for line, own, place in zip(builder.lines, live.lines, first, strict=False):
+        if line.kind is Kind.BOOLEAN:  # which has two ranks, whatever its constants are
+            table[place], table[place + 1] = own.rank(False), own.rank(True)
+    return axis, table

@@ -1,0 +1,194 @@
+"""Many subscriptions at once: constants as columns, labels for all of them in one step.
+
+    rows ──> sides by references to constants (unresolved.py) ──> constants, each once ──> labels
+                                                               └──────────> sides in labels
+
+Nothing of the matcher is changed before ``install``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.matching.axes.axis import AxisBuilder, AxisKey
+from tamis.matching.axes.live import LiveAxis
+from tamis.matching.boxes.compiler import MAX_AXES, Box, BoxCompiler, CompiledConjunction
+from tamis.matching.boxes.shapes import Shape
+from tamis.matching.boxes.unresolved import BoxRows
+from tamis.matching.protocol import Slot
+from tamis.model.paths import Path
+from tamis.predicates.expression import Expression
+from tamis.predicates.normal import Conjunction, Literal, normalise
+from tamis.published.boxes import Numbers, Sides
+from tamis.published.frame.comparisons import with_comparisons
+from tamis.published.frame.event_types import names_of, type_hole, typed
+from tamis.published.frame.label_axes import normalise_sides
+from tamis.published.frame.state import Many, New, State, ordered
+
+if TYPE_CHECKING:
+    from tamis.published.frame.matcher import PublishedMatcher
+
+
+class BulkAxes(BoxCompiler):
+    """Axes that collect constants, as long as there is room for them among those there are."""
+
+    most_found = 0
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state.axes.terms)
+        self._known = {axis.key for axis in state.axes.builders}
+        self._room = MAX_AXES - len(self._known)
+
+    def number(self, key: AxisKey) -> int | None:
+        """The number of an axis, which is made if need be; None if there is no room for more."""
+        if key not in self._numbers and key not in self._known:
+            if not self._room:
+                return None
+            self._room -= 1
+        return super().number(key)
+
+
+class _Owner(NamedTuple):
+    """A conjunction that boxes do not tell all of."""
+
+    slot: Slot
+    tests: Sequence[Literal]
+    oracle: bool
+    several: bool
+
+
+class GatheredBoxes:
+    """Boxes as they come in, by numbers of their own, which have slots and types."""
+
+    def __init__(self) -> None:
+        self.rows = BoxRows()
+        self._count = 0
+        self._slots: list[Numbers] = []
+        self._types: list[tuple[Sequence[str | None], Numbers]] = []
+
+    def add(self, slot: Slot, type: str | None, boxes: Iterable[Box]) -> None:
+        """Take in the boxes of one conjunction."""
+        for box in boxes:
+            self.rows.add(self._count, box)
+        self._append(np.array([slot], np.int32), [type], np.zeros(1, np.int32))
+
+    def add_shape(
+        self, axes: BoxCompiler, shape: Shape, slots: Numbers, columns: Sequence[Any], path: Path
+    ) -> bool:
+        """Take in the boxes of many subscriptions of one shape; False if there is no room."""
+        numbers = np.arange(self._count, self._count + len(slots), dtype=np.int32)
+        if not shape.add(axes, self.rows, numbers, columns):
+            return False
+        hole = type_hole(shape, path)
+        if hole is None:
+            self._append(slots, [None], np.zeros(len(slots), np.int32))
+        else:
+            found: Any = pa.array(columns[hole], pa.large_string()).dictionary_encode()
+            which = found.indices.to_numpy().astype(np.int32)
+            self._append(slots, found.dictionary.to_pylist(), which)
+        return True
+
+    def _append(self, slots: Numbers, names: Sequence[str | None], which: Numbers) -> None:
+        self._slots.append(slots)
+        self._types.append((names, which))
+        self._count += len(slots)
+
+    def boxes(
+        self, axes: Sequence[LiveAxis], numbers: Numbers, positions: Any, state: State
+    ) -> tuple[Sides, Numbers]:
+        """The boxes in labels, and the slots of these."""
+        start, axis, low, high, own = self.rows.resolved(axes, positions, np.int64)
+        normalise_sides(axes, axis, low, high)
+        slots = np.concatenate([np.empty(0, np.int32), *self._slots])
+        types = names_of(self._types, state.types)
+        return Sides(start, numbers[axis], low, high, types[own]), slots[own]
+
+
+class PublishedLoad:
+    """Subscriptions on their way into a published matcher."""
+
+    def __init__(self, matcher: PublishedMatcher, state: State) -> None:
+        self._matcher = matcher
+        self._path = state.types.path
+        self._axes = BulkAxes(state)
+        self._compares = state.make.takes_comparisons
+        self._compared: dict[AxisKey, Literal] = {}
+        self._plain, self._checked = GatheredBoxes(), GatheredBoxes()
+        self._owners: list[_Owner] = []
+
+    def add(self, slot: Slot, expression: Expression) -> None:
+        """Take in one subscription."""
+        form = normalise(expression, self._matcher.setting.limits)
+        several = len(form.conjunctions) > 1
+        both = [typed(conjunction, self._path) for conjunction in form.conjunctions]
+        compiled = [(type, self._compiled(rest)) for type, rest in both]
+        if all(each.exact for _, each in compiled):
+            for type, each in compiled:
+                self._plain.add(slot, type, each.boxes)
+            return
+        for type, each in compiled:
+            self._checked.add(len(self._owners), type, each.boxes)
+            self._owners.append(_Owner(slot, each.tests, each.oracle, several))
+
+    def _compiled(self, conjunction: Conjunction) -> CompiledConjunction:
+        compiled = self._axes.compile(conjunction)
+        if self._compares and compiled.tests:
+            return with_comparisons(compiled, self._axes, self._compared)
+        return compiled
+
+    def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
+        """Take in many subscriptions of one shape."""
+        return self._plain.add_shape(self._axes, shape, slots, columns, self._path)
+
+    def install(self, gone: Iterable[Slot] = ()) -> None:
+        """Let events see them, in the place of others."""
+        self._matcher.install(self, list(gone))
+
+    def new(self, state: State, gone: Numbers) -> Many:
+        """The boxes in labels, without those of some slots; constants and types are given to the
+        state, and conjunctions too."""
+        state.axes.compared |= self._compared
+        axes = [_live_axis(builder, state) for builder in self._axes.builders]
+        numbers = np.array([state.axes.number(axis.key) for axis in axes], np.int32)
+        positions = [_labelled(each, axis) for each, axis in zip(self._axes.builders, axes)]
+        sides, slots = self._plain.boxes(axes, numbers, positions, state)
+        plain = _without(New(sides, slots, slots), gone)
+        sides, own = self._checked.boxes(axes, numbers, positions, state)
+        slots = np.array([owner.slot for owner in self._owners], np.int32)[own]
+        checked = _without(New(sides, own, slots), gone)
+        given = np.zeros(len(self._owners), np.int32)
+        for number in np.unique(checked.owner).tolist():
+            given[number] = state.residue.add(*self._owners[number])
+        return Many(plain, checked._replace(owner=given[checked.owner]))
+
+
+def _live_axis(builder: AxisBuilder, state: State) -> LiveAxis:
+    number = state.axes.number(builder.key)
+    assert number is not None  # there was room when it was asked for
+    axis: LiveAxis = state.axes.builders[number]
+    if not all(line.gaps_alike for line in builder.lines):
+        axis.tell_gaps()
+    return axis
+
+
+def _labelled(builder: AxisBuilder, axis: LiveAxis) -> list[NDArray[np.int64]]:
+    """For each line of an axis the labels just below its references."""
+    found = []
+    for line, live in zip(builder.lines, axis.lines, strict=True):
+        values, which, after = line.constants()
+        live.label_all(values)
+        labels = np.array([live.labels[value] for value in values], np.int64)
+        found.append(labels[which] + after - 1)
+    return found
+
+
+def _without(new: New, gone: Numbers) -> New:
+    """The boxes without those of some slots, with sides in the order of their axes."""
+    if len(gone):
+        new = new.some(~np.isin(new.slot, gone))
+    return new._replace(sides=ordered(new.sides))

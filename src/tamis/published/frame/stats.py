@@ -1,0 +1,96 @@
+"""The quantities of the papers' formulas: what an index stores, and what it did for events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tamis.matching.planning.tables import Cells, Tabular, figure
+from tamis.published.frame.state import State
+from tamis.published.index import COMPARISONS, EVALUATED, SUMS, VISITED, Size
+
+_STORED = "subscriptions boxes axes types predicates nodes edges successors".split()
+_DONE = "evaluated sums comparisons visited".split()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AlgorithmStats(Tabular):
+    """How much a published matcher holds, and what it has done; 0 where an algorithm has none."""
+
+    subscriptions: int
+    boxes: int
+    axes: int
+    types: int
+    """Event types that subscriptions name."""
+    predicates: int
+    """Stored ones; one that is stored twice counts twice."""
+    nodes: int
+    edges: int
+    successors: int
+    """The sizes of all successor sets."""
+    events: int
+    """All that were matched so far; the counts that follow are about them."""
+    evaluated: int
+    """Predicates evaluated; a binary search for many at once is one for each of its steps."""
+    sums: int
+    """Hit counts added to."""
+    comparisons: int
+    """Hit counts compared."""
+    visited: int
+    """Nodes visited."""
+    bytes: Mapping[str, int]
+    """By part: index, owners of boxes, conjunctions that are tested."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all parts."""
+        return sum(self.bytes.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain data, for JSON."""
+        return {**asdict(self), "nbytes": self.nbytes}
+
+    def __repr__(self) -> str:
+        return (
+            f"AlgorithmStats(subscriptions={self.subscriptions:,}, boxes={self.boxes:,},"
+            f" predicates={self.predicates:,}, nbytes={self.nbytes:,}, events={self.events:,})"
+        )
+
+    def cells(self) -> Cells:
+        """A row for each figure; of what was done also how much for an event."""
+        rows = [[name, f"{getattr(self, name):,}", ""] for name in _STORED]
+        rows += [[f"bytes of {part}", f"{count:,}", ""] for part, count in self.bytes.items()]
+        rows.append(["bytes", f"{self.nbytes:,}", ""])
+        for name in _DONE:
+            count = getattr(self, name)
+            rows.append([name, f"{count:,}", figure(count / self.events) if self.events else ""])
+        return Cells(["what", "count", "an event"], rows, f"{self.events:,} events so far")
+
+
+def stats_of(state: State) -> AlgorithmStats:
+    """The quantities of a state."""
+    parts = list(state.parts.values())
+    sizes = [part.index.size() for part in parts]
+    whole = Size(*map(sum, zip(*sizes))) if sizes else Size()
+    done = state.tally + sum(part.index.tally for part in parts)
+    return AlgorithmStats(
+        subscriptions=len(state.places.slots()),
+        boxes=sum(part.table.count for part in parts),
+        axes=len(state.axes.builders),
+        types=len(state.types.numbers),
+        predicates=whole.predicates,
+        nodes=whole.nodes,
+        edges=whole.edges,
+        successors=whole.successors,
+        events=int(state.events[0]),
+        evaluated=int(done[EVALUATED]),
+        sums=int(done[SUMS]),
+        comparisons=int(done[COMPARISONS]),
+        visited=int(done[VISITED]),
+        bytes={
+            "index": whole.bytes,
+            "owners": state.places.nbytes + sum(part.nbytes for part in parts),
+            "conjunctions": state.residue.nbytes,
+        },
+    )

@@ -1,0 +1,168 @@
+"""Matching against the state of a published matcher.
+
+events ──axes──> points ──types──> points of each index ──plain──────────────> matches
+                                                    └──checked──> tests ─────> matches
+                                                                    └─oracle─> matches
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pyarrow import ArrowException
+
+from tamis.matching.batch import Batch
+from tamis.matching.points.of_columns import UnsupportedTypeError, arrow_points
+from tamis.matching.points.of_events import Points, points_of
+from tamis.matching.protocol import Pairs, Slot
+from tamis.matching.segments.view import (
+    asked_pairs,
+    decided,
+    distinct,
+    limited,
+    mark_first,
+    pieces,
+    rows_at_once,
+)
+from tamis.matching.tests.column_tests import Candidates
+from tamis.model.events.event import Event
+from tamis.published.frame.comparisons import write_labels
+from tamis.published.frame.event_points import Pass, TypesOfRows, passes, passes_of_one
+from tamis.published.frame.indexed_boxes import IndexedBoxes
+from tamis.published.frame.owners import SCATTERED
+from tamis.published.frame.state import CHECKED, PLAIN, State
+
+Rows = NDArray[np.int64] | None
+"""The rows of points, None if point i is of row i."""
+
+_FEW = 256
+"""Rows below which pairs are sorted to find those that come twice; else each slot has a stamp."""
+
+
+class PublishedView:
+    """The subscriptions of one moment, which nothing changes as long as it is there."""
+
+    def __init__(self, state: State, oracle: Callable[[Event, Slot], bool]) -> None:
+        self._state = state
+        self._oracle = oracle
+
+    def match(self, event: Event) -> list[Slot]:
+        """The slots of all subscriptions that one event matches."""
+        state = self._state
+        projection = state.axes.projection
+        if not state.is_plain or not projection.can_tell(event):
+            found = self.match_batch(Batch([event]), None)
+        else:
+            state.events[0] += 1
+            labels = projection.point(event).tolist()
+            for number, axis in state.axes.comparisons.items():
+                labels[number] = axis.label(event)
+            every = passes_of_one(labels, state.types, state.types.of_event(event))
+            found = self._plain(every, None, 1)
+        return [slot for pairs in found for slot in pairs.slot.tolist()]
+
+    def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
+        """The pairs of many events, in chunks."""
+        self._state.events[0] += len(batch)
+        return limited(self._pairs(batch), len(batch), limit)
+
+    def _pairs(self, batch: Batch) -> Iterator[Pairs]:
+        state = self._state
+        for start, part in batch.parts(rows_at_once(state.conjunctions, batch)):
+            for first, piece, points, own in self._pointed(part):
+                ranking = None if points.ranks.dtype == np.int64 else state.axes.ranking()
+                every = list(passes(points, ranking, state.types, own))
+                for pairs in self._matched(piece, points, every):
+                    yield pairs.shifted(start + first)
+
+    def _pointed(self, batch: Batch) -> Iterator[tuple[int, Batch, Points, TypesOfRows | None]]:
+        """The points of a batch: labels of events, ranks of columns; and the types of the rows."""
+        axes, valued = self._state.axes, self._state.valued
+
+        def of_events(events: Sequence[Event]) -> Points:
+            return points_of(events, list(axes.builders), valued, np.int64)
+
+        for first, piece, points in pieces(
+            batch, of_events, lambda table: arrow_points(table, axes.ranking().axes, valued)
+        ):
+            try:
+                types = self._types(piece)
+                write_labels(points, piece, axes.comparisons)
+            except (UnsupportedTypeError, ArrowException):
+                piece = Batch(piece.events())
+                points, types = of_events(piece.events()), self._types(piece)
+                write_labels(points, piece, axes.comparisons)
+            yield first, piece, points, types
+
+    def _types(self, batch: Batch) -> TypesOfRows | None:
+        types = self._state.types
+        return TypesOfRows(*types.rows(batch)) if types.numbers else None
+
+    def _matched(self, batch: Batch, points: Points, every: list[Pass]) -> Iterator[Pairs]:
+        """The pairs of some points."""
+        yield from self._plain(every, points.row, len(batch))
+        if not self._state.is_plain:
+            found = self._candidates(every, points, batch)
+            yield from decided(found, points.row, lambda asked: self._verified(asked, batch))
+        slots = self._state.places.slots() if points.left else None
+        for left in points.left:
+            assert slots is not None
+            yield self._verified(Pairs(np.full(len(slots), left, np.int32), slots), batch)
+
+    def _verified(self, pairs: Pairs, batch: Batch) -> Pairs:
+        return asked_pairs(pairs, batch, self._oracle)
+
+    def _plain(self, every: Iterable[Pass], rows: Rows, count: int) -> Iterator[Pairs]:
+        """The pairs of plain boxes, of so many rows."""
+        state = self._state
+        later: list[Pairs] = []
+        for each in every:
+            part = state.parts.get(2 * each.key + PLAIN)
+            if part is None:
+                continue
+            found = _stabbed(part, each, rows)
+            if rows is not None or part.repeats:
+                found = once(found, count, len(state.places))
+            for pairs in found:
+                if state.places.scattered:
+                    apart = state.places.place[pairs.slot] == SCATTERED
+                    later.append(Pairs(pairs.row[apart], pairs.slot[apart]))
+                    pairs = Pairs(pairs.row[~apart], pairs.slot[~apart])
+                yield pairs
+        if later:
+            yield distinct(later)
+
+    def _candidates(
+        self, every: Iterable[Pass], points: Points, batch: Batch
+    ) -> Iterator[Candidates]:
+        """What other boxes find, without the pairs that tests exclude."""
+        state = self._state
+        for each in every:
+            part = state.parts.get(2 * each.key + CHECKED)
+            if part is not None:
+                for point, conjunction in _stabbed(part, each, None):
+                    yield state.residue.checks.candidates(point, conjunction, points, batch)
+
+
+def _stabbed(part: IndexedBoxes, each: Pass, rows: Rows) -> Iterator[Pairs]:
+    """Rows of events and the owners of boxes that they stab."""
+    for point, box in part.index.stab(each.points):
+        row = point if each.number is None else each.number[point]
+        if rows is not None:
+            row = rows[row].astype(np.int32)
+        yield Pairs(row, part.owner[box])
+
+
+def once(found: Iterable[Pairs], rows: int, slots: int) -> Iterator[Pairs]:
+    """Pairs whose rows ascend, each once."""
+    if rows < _FEW:
+        several = list(found)
+        if several:
+            yield distinct(several)
+        return
+    stamp = np.full(slots, -1, np.int32)
+    for row, slot in found:
+        first = mark_first(row, slot, stamp)
+        yield Pairs(row[first], slot[first])

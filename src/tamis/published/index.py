@@ -1,0 +1,89 @@
+"""What a published algorithm is: an index of boxes that changes, and counts what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.published.boxes import BoxTable, Numbers, Points
+
+Tally = NDArray[np.int64]
+"""What kernels count, by the numbers below."""
+
+EVALUATED, SUMS, COMPARISONS, VISITED = range(4)
+"""Predicates evaluated (a binary search for many at once is one for each of its steps), hit counts
+added to, hit counts compared, nodes of a tree visited."""
+TALLY = 4
+
+CHUNK = 1 << 16
+"""Pairs that a chunk has room for, at least."""
+
+
+class BoxHits(NamedTuple):
+    """Points, ascending, and the boxes that they stab, in no order; each pair once."""
+
+    point: Numbers
+    box: Numbers
+
+
+class Size(NamedTuple):
+    """How large an index is, in the terms of the papers; 0 where an algorithm has none such."""
+
+    predicates: int = 0
+    """Predicates stored; one that is stored twice counts twice."""
+    nodes: int = 0
+    edges: int = 0
+    successors: int = 0
+    """The sizes of all successor sets."""
+    bytes: int = 0
+    """Its own, with those of the table of boxes if it looks at these for events."""
+
+
+class Index(Protocol):
+    """One thread at a time changes it, and nobody reads meanwhile; any number may read at once.
+
+    The boxes themselves are in a table that others share. Types of boxes and points are none of
+    its concern, unless its class has ``takes_types``; comparisons of two attributes are no axes,
+    unless it has ``takes_comparisons``, and a method ``compare`` (comparisons.py).
+    """
+
+    tally: Tally
+    """What was done for all events so far."""
+
+    def __init__(self, table: BoxTable) -> None: ...
+
+    def add(self, boxes: Numbers) -> None:
+        """Take in boxes that were just put into the table, all of them or, raising, none."""
+
+    def remove(self, boxes: Numbers) -> None:
+        """Forget boxes, which are in the table still."""
+
+    def stab(self, points: Points) -> Iterator[BoxHits]:
+        """The boxes that points stab, in chunks."""
+
+    def size(self) -> Size:
+        """How large it is."""
+
+
+def chunks(
+    points: Points, most: int, fill: Callable[[int, BoxHits], tuple[int, int]]
+) -> Iterator[BoxHits]:
+    """Let a kernel fill chunks; it must stop before a point as soon as fewer than ``most`` pairs
+    have room, that is, as many as one point can make.
+
+    ``fill`` is given the first point and a chunk, and returns the next point and how many pairs it
+    has written.
+    """
+    room = max(CHUNK, 2 * most)
+    point = 0
+    while point < len(points.type):
+        chunk = BoxHits(np.empty(room, np.int32), np.empty(room, np.int32))
+        point, count = fill(point, chunk)
+        found = BoxHits(chunk.point[:count], chunk.box[:count])
+        if count > room // 2:
+            yield found
+        elif count:  # in less memory
+            yield BoxHits(found.point.copy(), found.box.copy())

@@ -1,0 +1,218 @@
+"""Building an index from a DataFrame: executors parse, the driver merges.
+
+    partition ──parse──> blocks, pickled ─┐
+    partition ──parse──> blocks, pickled ─┼─> one engine, columns by slot
+    partition ──parse──> blocks, pickled ─┘
+
+Parsing is nine tenths of the work. Blocks (engine/bulk.py) hold constants as columns, so the driver
+has only to sort them. It fetches them a partition at a time and never holds all of them.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.engine.bulk import Block
+from tamis.engine.engine import Engine
+from tamis.engine.subscription import Row
+from tamis.errors import CostlyWarning, NeverMatchesWarning, TamisError
+from tamis.model.limits import Limits
+from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
+from tamis.spark.columns import (
+    EVENT_ID,
+    ID,
+    SUBSCRIPTION,
+    SUBSCRIPTION_ID,
+    VERSION,
+    arrow_schema,
+    check_distinct,
+    check_present,
+    is_text,
+    quoted,
+)
+from tamis.spark.index.index import as_keys, rejected_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = "the table of subscriptions"
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class Settings(NamedTuple):
+    """What executors and driver must agree on, to read subscriptions alike."""
+
+    schema: Mapping[str, Any] | None
+    taxonomy: Taxonomies | TaxonomyLike | None
+    prefixes: Mapping[str, str] | None
+    limits: Limits
+
+    def engine(self) -> Engine:
+        """An empty engine of these settings."""
+        return Engine(
+            schema=self.schema,
+            taxonomy=self.taxonomy,
+            prefixes=self.prefixes,
+            limits=self.limits,
+        )
+
+
+class ParsedPart(NamedTuple):
+    """A block, the columns of its rows, and the rows that are faulty."""
+
+    block: Block
+    columns: pa.RecordBatch
+    rejected: pa.Table
+
+
+def build(
+    subscriptions: DataFrame | pa.Table, columns: Sequence[str], settings: Settings
+) -> tuple[Engine, pa.Table, pa.Table]:
+    """Engine, columns by slot, and rejected rows."""
+    names = subscriptions.schema.names
+    _check(names, columns)
+    version = [VERSION] if VERSION in names else []
+    wanted = list(dict.fromkeys([ID, SUBSCRIPTION, *version, *columns]))
+    if isinstance(subscriptions, pa.Table):
+        table = subscriptions.select(wanted)
+        fields = _column_fields(table.schema)
+        engine = settings.engine()
+        parts = (part for batch in table.to_batches() for part in read_parts(engine, batch))
+        return _merged(engine, parts, fields)
+    rows = subscriptions.select(*map(quoted, wanted))
+    fields = _column_fields(arrow_schema(rows, _TABLE))
+    blocks = rows.mapInArrow(_reader(settings), "block binary").persist()
+    try:
+        return _merged(settings.engine(), _parts(blocks), fields)
+    finally:
+        blocks.unpersist()
+
+
+def _check(names: Sequence[str], columns: Sequence[str]) -> None:
+    check_distinct(names, _TABLE)
+    check_present(names, [ID, SUBSCRIPTION, *columns], _TABLE)
+    for name in columns:
+        if name in (ID, SUBSCRIPTION_ID, VERSION, EVENT_ID):
+            raise TamisError(f"a match has a column {name!r} of its own: rename that of {_TABLE}")
+
+
+def _column_fields(schema: pa.Schema) -> pa.Schema:
+    """The columns by slot: the id, the version (none at all if the table has no such column),
+    those asked for. Strings are large ones, so that one array holds them all."""
+    for name, holds, what in (
+        (ID, _is_id, "a string or an integer"),
+        (SUBSCRIPTION, is_text, "text"),
+    ):
+        if not holds(schema.field(name).type):
+            kind = schema.field(name).type
+            raise TamisError(f"column {name!r} of {_TABLE} is {what}, not {kind}: cast it")
+    fields = [pa.field(SUBSCRIPTION_ID, _large(schema.field(ID).type))]
+    kind = schema.field(VERSION).type if VERSION in schema.names else pa.int64()
+    fields.append(pa.field(VERSION, _large(kind)))
+    others = (field for field in schema if field.name not in (ID, SUBSCRIPTION, VERSION))
+    return pa.schema([*fields, *(pa.field(field.name, _large(field.type)) for field in others)])
+
+
+def _large(kind: Any) -> Any:
+    return pa.large_string() if is_text(kind) else kind
+
+
+def _is_id(kind: Any) -> bool:
+    return is_text(kind) or pa.types.is_integer(kind)
+
+
+# In executors.
+
+
+def _reader(settings: Settings) -> Callable[[Batches], Batches]:
+    def tamis_parse(batches: Batches) -> Batches:
+        engine = settings.engine()
+        for batch in batches:
+            parts = [pickle.dumps(part) for part in read_parts(engine, batch)]
+            yield pa.RecordBatch.from_pydict({"block": pa.array(parts, pa.binary())})
+
+    return tamis_parse
+
+
+def read_parts(engine: Engine, batch: pa.RecordBatch) -> Iterator[ParsedPart]:
+    """Parse the rows of a batch."""
+    ids, texts = batch[ID], batch[SUBSCRIPTION].to_pylist()
+    rows = (
+        Row(number, key, text)
+        for number, (key, text) in enumerate(zip(as_keys(ids).to_pylist(), texts))
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NeverMatchesWarning)
+        warnings.simplefilter("ignore", CostlyWarning)
+        for block in engine.read_blocks(rows, errors="collect"):
+            faulty = [each.row for each in block.rejected]
+            rejected = rejected_rows(
+                ids.take(pa.array(faulty, pa.int64())).to_pylist(),
+                [texts[number] for number in faulty],
+                [str(each.error) for each in block.rejected],
+                _large(ids.type),
+            )
+            columns = batch.take(pa.array(block.rows, pa.int64())).drop_columns([SUBSCRIPTION])
+            yield ParsedPart(block._replace(rejected=[]), columns, rejected)
+
+
+# In the driver.
+
+
+def _parts(blocks: DataFrame) -> Iterator[ParsedPart]:
+    for row in blocks.toLocalIterator(prefetchPartitions=True):
+        yield pickle.loads(row[0])
+
+
+def _merged(
+    engine: Engine, parts: Iterator[ParsedPart], fields: pa.Schema
+) -> tuple[Engine, pa.Table, pa.Table]:
+    tables: list[pa.Table] = []
+    texts: list[Any] = []
+    rejected: list[pa.Table] = []
+    slots = 0
+
+    def blocks() -> Iterator[Block]:
+        """The blocks, whose rows are numbered by slot."""
+        nonlocal slots
+        for part in parts:
+            tables.append(_by_slot(part.columns, fields))
+            texts.append(part.block.texts)
+            rejected.append(part.rejected)
+            numbers = list(range(slots, slots + len(part.block.rows)))
+            slots += len(numbers)
+            yield part.block._replace(rows=numbers)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NeverMatchesWarning)
+        warnings.simplefilter("ignore", CostlyWarning)
+        late = engine.subscribe_blocks(blocks(), errors="collect")
+    columns = pa.concat_tables([fields.empty_table(), *tables]).combine_chunks()
+    ids, written = columns[SUBSCRIPTION_ID], pa.chunked_array(texts, pa.large_string())
+    rejected.append(
+        rejected_rows(
+            [ids[each.row].as_py() for each in late],
+            [written[each.row].as_py() for each in late],
+            [str(each.error) for each in late],
+            ids.type,
+        )
+    )
+    return engine, columns, pa.concat_tables(rejected)
+
+
+def _by_slot(columns: pa.RecordBatch, fields: pa.Schema) -> pa.Table:
+    names = {SUBSCRIPTION_ID: ID}
+    arrays = []
+    for field in fields:
+        name = names.get(field.name, field.name)
+        if name in columns.schema.names:
+            arrays.append(columns[name].cast(field.type))
+        else:
+            arrays.append(pa.nulls(columns.num_rows, field.type))
+    return pa.table(arrays, schema=fields)
