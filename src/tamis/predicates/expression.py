@@ -12,7 +12,8 @@
     ├── Call           near('Bronx', ?d)
     ├── Pattern        { ?item dct:creator ?who }
     ├── And, Or        of none (true, false), or of two and more, never directly of their like
-    └── Not            (``x is missing`` is ``Not(Present(x))``)
+    ├── TruthTest      (a = 1 or b = 2) is true | is false | is unknown
+    └── Not            (``x is missing`` is ``Not(Present(x))``, ``is not true`` likewise)
 
 Nodes are immutable and valid: what cannot be a subscription cannot be built. Equality is
 structural and knows kinds (``x = 1`` is not ``x = true``). ``str`` gives the text notation, which
@@ -355,6 +356,25 @@ class Not(Expression):
     depth: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", nested(self.part.depth))
+
+    def children(self) -> Iterator[Expression]:
+        yield self.part
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TruthTest(Expression):
+    """Whether a part is true, false or unknown; this is never unknown itself."""
+
+    TRUTHS: ClassVar[tuple[str, ...]] = ("true", "false", "unknown")
+
+    part: Expression
+    truth: str
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        if self.truth not in self.TRUTHS:
+            raise SubscriptionError(f"a part is true, false or unknown, not {self.truth!r}")
         object.__setattr__(self, "depth", nested(self.part.depth))
 
     def children(self) -> Iterator[Expression]:
