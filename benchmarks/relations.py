@@ -17,7 +17,7 @@ from rich.table import Table
 from benchmarks.harness import best_of
 from benchmarks.parsing import one_template
 from tamis import Event, KnownFacts, parse
-from tamis.matching.scan import Trial, bound_keys
+from tamis.bindings.evaluation import Trial
 from tamis.predicates.facts import NO_FACTS, Facts
 from tamis.predicates.regions import Region
 from tamis.predicates.relations import covers, overlaps
@@ -57,11 +57,7 @@ def check(regions: list[Region]) -> None:
     """Hold the relations of all pairs against what events match."""
     trials = list(_trials())
     matched = [
-        {
-            number
-            for number, trial in enumerate(trials)
-            if trial.matches(region.expression, bound_keys(region.expression))
-        }
+        {number for number, trial in enumerate(trials) if trial.matches(region.expression)}
         for region in regions
     ]
     for a, ours in zip(regions, matched):

@@ -303,7 +303,7 @@ class Bench:
             assert subject.matches
             index = sum(segment.nbytes for segment in sieve_of(subject.engine).segments())
             self._bytes(f"{name}, index", index)
-            store = subject.engine._store
+            store = subject.engine.subscriptions.index.store
             tables = sum(table.table.nbytes for _, table in store.tables())
             kept = store.ids.nbytes + store.texts.nbytes + tables
             self._bytes(f"{name}, index, ids, texts", index + kept)
@@ -362,7 +362,7 @@ class Bench:
 
 def sieve_of(engine: Engine) -> Any:
     """The matcher of an engine, which is a sieve."""
-    return engine._matcher
+    return engine.subscriptions.index.matcher
 
 
 FIGURES: dict[str, Callable[[Bench], None]] = {

@@ -118,7 +118,7 @@ def _run_changes(
         matched.append(clock() - begin)
     engine.settle()
     merging = time.process_time() - work() - other
-    assert len(engine) == len(engine.slot_ids()) - engine._store.waste
+    assert len(engine) == len(engine.slot_ids()) - engine.subscriptions.index.store.waste
     median, late = np.quantile(matched, [0.5, 0.999])
     return {
         "addition, with merging": (worked + merging) / len(new),

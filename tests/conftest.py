@@ -41,6 +41,25 @@ def merging_ends() -> Iterator[None]:
             thread.join()
 
 
+EXPECTED = ("columns of ", "an event with too many bindings")
+"""Why columns may be read row by row: types that only the reader takes apart, lists that multiply."""
+
+
+@pytest.fixture(autouse=True)
+def no_silent_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let columns that are read row by row for any other reason be an error: a fallback hides what
+    is wrong with the way of columns."""
+    from tamis.matching.fallbacks import Fallbacks
+
+    count = Fallbacks.count
+
+    def strict(self: Fallbacks, reason: str, rows: int) -> None:
+        assert reason.startswith(EXPECTED), f"{rows} rows read one by one: {reason}"
+        count(self, reason, rows)
+
+    monkeypatch.setattr(Fallbacks, "count", strict)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.as_posix().endswith(SLOW):

@@ -31,6 +31,18 @@ ROOMS: dict[str, list[str]] = {
 """For each room those that it may import."""
 
 
+INNER: dict[str, list[str]] = {
+    "matching": """
+        fallbacks batch setting pairs protocol lines axes points tests boxes sieve segments planning
+        scan capabilities
+    """.split(),
+    "published": """
+        boxes index predicates selectivity counting clusters interval gryphon neon naive gough frame
+    """.split(),
+}
+"""The folders and modules of the largest rooms, each of which may import those before it."""
+
+
 def modules_imported(path: Path) -> set[tuple[str, ...]]:
     """The modules of Tamis that a module imports, wherever in it the import stands."""
     found = set()
@@ -60,6 +72,12 @@ def test_rooms_import_only_those_to_their_left(path: Path) -> None:
         allowed |= {"__version__"}
     imports = {name[0] for name in modules_imported(path)}
     assert imports <= allowed, f"{room} must not import {imports - allowed}"
+    if room in INNER and len(parts) > 1 and parts[1] != "__init__.py":
+        inner = parts[1].removesuffix(".py")
+        assert inner in INNER[room], f"{room}/{inner} has no place in the order of {room}"
+        before = INNER[room][: INNER[room].index(inner) + 1]
+        within = {name[1] for name in modules_imported(path) if name[0] == room}
+        assert within <= {*before}, f"{room}/{inner} must not import {within - {*before}}"
 
 
 def test_import_is_light() -> None:

@@ -3,7 +3,8 @@
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
 from tamis.engine.loading import Subscribed
-from tamis.engine.matches import Matches
+from tamis.engine.matches import Incomplete, Match, Matches
+from tamis.engine.reader import Remark
 from tamis.engine.registry import Algorithm
 from tamis.engine.relations import (
     Relation,
@@ -15,11 +16,12 @@ from tamis.engine.relations import (
     overlaps,
     relation,
 )
-from tamis.engine.subscription import Rejected, Subscription
+from tamis.engine.rows import Rejected, Subscription
 from tamis.errors import (
     CostlyWarning,
     DuplicateIdError,
     EventError,
+    IncompleteWarning,
     InvalidEventError,
     LimitError,
     MissingExtraError,
@@ -60,10 +62,13 @@ __all__ = [
     "Explanation",
     "Expression",
     "Facts",
+    "Incomplete",
+    "IncompleteWarning",
     "InvalidEventError",
     "KnownFacts",
     "LimitError",
     "Limits",
+    "Match",
     "Matches",
     "MissingExtraError",
     "NeverMatchesWarning",
@@ -71,6 +76,7 @@ __all__ = [
     "Rejected",
     "RejectedWarning",
     "Relation",
+    "Remark",
     "Schema",
     "SchemaError",
     "StorageError",

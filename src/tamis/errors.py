@@ -122,6 +122,10 @@ class CostlyWarning(UserWarning):
     """A subscription costs every event dearly: it is matched, but better had a selective clause."""
 
 
+class IncompleteWarning(UserWarning):
+    """Nobody can tell whether an event matches: an operator failed, or a limit was reached."""
+
+
 class RejectedWarning(UserWarning):
     """Subscriptions of a table could not be taken; the others are matched without them."""
 

@@ -194,7 +194,7 @@ def test_memory_comes_back_when_most_are_removed() -> None:
     for index in range(2_500):
         engine.unsubscribe(f"s{index}")
     assert len(engine) == 500
-    assert len(engine._store.ids) < 2_000
+    assert len(engine.subscriptions.index.store.ids) < 2_000
     assert engine.match({"a": 2_700}) == ["s2700"]
     assert engine.match({"a": 100}) == []
 
@@ -235,10 +235,12 @@ def test_shapes(text: str, sides: int, ranges: list[int] | None) -> None:
 
 
 def shape(text: str):  # type: ignore[no-untyped-def]
-    found = Templates().recognise(text, at_once=True)
-    assert found is not None
-    template, literals = found
-    kinds = [Kind.STRING if literal[0] == "'" else Kind.NUMBER for literal in literals]
+    templates = Templates()
+    templates.parse(text)
+    split = templates.split(text)
+    template = templates.template(split)
+    assert template is not None
+    kinds = [Kind.STRING if literal[0] == "'" else Kind.NUMBER for literal in split.literals]
     return shape_of(lambda values: template.build([Constant(v) for v in values]), kinds)
 
 

@@ -103,7 +103,7 @@ def test_slots_of_removed_subscriptions_are_given_back() -> None:
     for round_ in range(3_000):
         engine.subscribe("price = 1", id=f"s{round_}")
         engine.unsubscribe(f"s{round_}")
-    assert len(engine._store.ids) < 1_100
+    assert len(engine.subscriptions.index.store.ids) < 1_100
     assert sorted(before.ids()) == sorted(engine.match(TOY)) == ["cheap-toys", "toys"]
 
 

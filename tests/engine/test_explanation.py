@@ -10,8 +10,8 @@ from hypothesis import given
 from rich.console import Console
 
 from tamis import Engine, Event, Explanation, Expression, Subscription
+from tamis.bindings.evaluation import Trial, World
 from tamis.engine.explanation import explain
-from tamis.matching.scan import Trial
 from tamis.model.taxonomy.taxonomies import Taxonomies
 from tests.strategies import attribute_expressions, events
 
@@ -98,8 +98,10 @@ def test_forms() -> None:
 
 @given(attribute_expressions(), events())
 def test_explanations_agree_with_matching(expression: Expression, event: dict[str, object]) -> None:
-    trial = Trial(Event(event), TAXONOMIES)
-    explanation = explain(Subscription("x", str(expression), expression), trial.event, TAXONOMIES)
+    trial = Trial(Event(event), World(TAXONOMIES))
+    explanation = explain(
+        Subscription("x", str(expression), expression), trial.event, World(TAXONOMIES)
+    )
     assert explanation.matches == (trial.verdict(expression) is True)
     assert str(explanation)
     assert explanation._repr_html_()

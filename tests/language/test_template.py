@@ -86,12 +86,13 @@ def test_memory_is_bounded() -> None:
 
 def test_a_template_is_recognised_from_the_second_text_on() -> None:
     templates = Templates()
-    assert templates.recognise("a = 1") is None
+    assert templates.template(templates.split("a = 1")) is None
     templates.parse("a = 1")
-    found = templates.recognise("a = 2")
-    assert found is not None
-    assert found[1] == ["2"]
-    assert templates.recognise("b = 1", at_once=True) is not None
+    split = templates.split("a = 2")
+    assert split.literals == ["2"]
+    template = templates.template(split)
+    assert template is not None
+    assert template.fill(split.literals) == parse("a = 2")
 
 
 def test_error_of_a_bad_type() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
+from tamis.bindings.evaluation import Trial, World
 from tamis.errors import SubscriptionError
-from tamis.matching.scan import Trial
 from tamis.model.events.event import Event
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies
@@ -186,7 +186,7 @@ def test_the_subscription_of_the_paper() -> None:
     taxonomy = paper_schema().taxonomy(("furniture_category",))
     for category, expected in {"round table": True, "dining table": False, "table": False}.items():
         event = Event({"event_type": ["antiques", "furniture"], "furniture_category": category})
-        assert Trial(event, Taxonomies(taxonomy)).verdict(expression) is expected
+        assert Trial(event, World(Taxonomies(taxonomy))).verdict(expression) is expected
 
 
 # The truth of comparisons by an order, straight from what the order is.
@@ -254,7 +254,7 @@ def cases() -> Iterator[tuple[str, str, str, Any]]:
 def test_every_comparison_and_its_negation() -> None:
     for name, operator, constant, value in cases():
         event = {} if value is None else {name: value}
-        trial = Trial(Event(event), Taxonomies(SCHEMA.taxonomy((name,))))
+        trial = Trial(Event(event), World(Taxonomies(SCHEMA.taxonomy((name,)))))
         comparison = tamis.parse(f"{name} {operator} '{constant}'")
         for expression in (comparison, Not(comparison)):
             expected = direct(expression, event)
@@ -291,6 +291,6 @@ TAXONOMIES = Taxonomies(SCHEMA.taxonomy(("furniture_category",)))
 @given(EXPRESSIONS, EVENTS)
 def test_expressions_keep_their_meaning(expression: Expression, event: dict[str, Any]) -> None:
     found = resolve(expression, SCHEMA)
-    assert Trial(Event(event), TAXONOMIES).truth(found, None) is direct(expression, event)
+    assert Trial(Event(event), World(TAXONOMIES)).truth(found, None) is direct(expression, event)
     assert resolve(found, SCHEMA) is found
     normalise(found)

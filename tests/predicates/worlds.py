@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from tamis import Event, Taxonomy, parse
-from tamis.matching.scan import Trial, bound_keys
+from tamis.bindings import evaluation
 from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression, Not, all_of
@@ -98,13 +98,12 @@ def _nested() -> list[dict[str, Any]]:
 
 def masks(expressions: Sequence[Expression], events: Sequence[Event]) -> list[int]:
     """For each expression the events that it matches, by the oracle, as bits."""
-    trials = [Trial(event, Taxonomies(TERMS)) for event in events]
+    trials = [evaluation.Trial(event, evaluation.World(Taxonomies(TERMS))) for event in events]
     found = []
     for expression in expressions:
-        keys = bound_keys(expression)
         bits = 0
         for number, trial in enumerate(trials):
-            if trial.matches(expression, keys):
+            if trial.matches(expression):
                 bits |= 1 << number
         found.append(bits)
     return found

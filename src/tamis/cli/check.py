@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -156,15 +155,14 @@ class Checker:
         """Put a row into the engine; return the warning that it never matches, or is costly."""
         if self._attributes is not None:
             _check_attributes(row["subscription"], self._attributes)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            for rejected in self._engine.subscribe_many([row], errors="collect").rejected:
-                if isinstance(rejected.error, DuplicateIdError):
-                    first = self._first_rows[row["id"]]
-                    raise DuplicateIdError(f"the id stands in row {first} too")
-                raise rejected.error
+        found, remarks = self._engine.loader.add([row], errors="collect")
+        for rejected in found.rejected:
+            if isinstance(rejected.error, DuplicateIdError):
+                first = self._first_rows[row["id"]]
+                raise DuplicateIdError(f"the id stands in row {first} too")
+            raise rejected.error
         self._first_rows[row["id"]] = self.rows
-        return str(caught[0].message) if caught else None
+        return remarks[0].message if remarks else None
 
 
 def _check_attributes(source: Any, known: Collection[str]) -> None:

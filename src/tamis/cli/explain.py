@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
+from collections.abc import Iterable
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated
@@ -17,6 +17,7 @@ from tamis.cli.subscription_files import new_engine, read_rows
 from tamis.console import UsageError, console, located, say
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
+from tamis.engine.reader import Remark
 from tamis.errors import SubscriptionError, UnknownIdError, suggestion
 from tamis.model.events.event import Event
 from tamis.model.events.readers import read_json
@@ -71,28 +72,27 @@ def explain(
     if event == subscriptions == STANDARD_INPUT:
         raise UsageError("event and subscriptions cannot both come from standard input")
     engine = new_engine(taxonomy, schema)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        if subscription is not None:
-            with located("the subscription"):
-                taken = engine.subscribe(subscription, id="subscription")
-        else:
-            taken = _subscribe(engine, str(subscriptions), str(id))
-    for warning in caught:
-        say(f"warning: {warning.message}")
+    if subscription is not None:
+        with located("the subscription"):
+            taken, remarks = engine.subscriptions.add(subscription, "subscription")
+    else:
+        taken, remarks = _subscribe(engine, str(subscriptions), str(id))
+    for remark in remarks:
+        say(f"warning: {remark.message}")
     _show(engine.explain(taken, _event(event, row, input_format, engine.schema)), format)
 
 
-def _subscribe(engine: Engine, name: str, id: str) -> str:
+def _subscribe(engine: Engine, name: str, id: str) -> tuple[str, Iterable[Remark]]:
     """Take the subscription with an id from a file; the others need not be valid."""
     source = open_source(name)
     with located(source.name):
         ids = []
         for number, row in enumerate(read_rows(source)):
             if row["id"] == id:
-                for rejected in engine.subscribe_many([row], errors="collect").rejected:
+                found, remarks = engine.loader.add([row], errors="collect")
+                for rejected in found.rejected:
                     raise SubscriptionError(f"row {number}, id {id!r}: {rejected.error}")
-                return id
+                return id, remarks
             ids.append(str(row["id"]))
         hint = suggestion(id, ids[:10_000])
         raise UnknownIdError(f"no subscription has the id {id!r}" + (f"; {hint}" if hint else ""))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,12 +23,10 @@ def load_engine(name: str, taxonomy: str | None, schema: str | None) -> Engine:
     """An engine with all subscriptions of a file; faulty ones are an error."""
     engine = new_engine(taxonomy, schema)
     source = open_source(name)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        with located(source.name):
-            _, rejected = engine.subscribe_many(read_rows(source), errors="collect")
-    for warning in caught:
-        say(f"warning: {source.name}: {warning.message}")
+    with located(source.name):
+        (_, rejected), remarks = engine.loader.add(read_rows(source), errors="collect")
+    for remark in remarks:
+        say(f"warning: {source.name}: {remark.message}")
     if rejected:
         first = rejected[0]
         more = f"\nfaulty rows besides: {len(rejected) - 1}" if len(rejected) > 1 else ""

@@ -21,34 +21,28 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tamis.arrays.string_table import StringTable
-from tamis.engine.shaped import Shapes
-from tamis.engine.subscription import (
-    EXISTS,
-    REPEATED,
-    Rejected,
-    Row,
-    Subscription,
-    SubscriptionReader,
-)
-from tamis.errors import DuplicateIdError, SubscriptionError, TamisError
+from tamis.engine.reader import Remark, SubscriptionReader
+from tamis.engine.rows import EXISTS, REPEATED, Rejected, Row, Subscription
+from tamis.errors import DuplicateIdError, TamisError
 from tamis.language.cursor import negative_value, timestamp_value
 from tamis.language.lexer import string_value
-from tamis.language.template import Template
+from tamis.language.template import Split, Template
 from tamis.matching.boxes.shapes import Column, Shape
-from tamis.matching.protocol import Load, Slot
-from tamis.predicates.expression import Expression
+from tamis.matching.capabilities import LoadsShapes, capability
+from tamis.matching.protocol import Load
+from tamis.matching.setting import Slot
+from tamis.predicates.normal import NormalForm
 from tamis.predicates.operands import Constant
 
 BLOCK = 100_000
 _EXACT = 15
 """Digits that a double holds for certain."""
 
-Check = Callable[[Row], Subscription]
-
 
 class Group(NamedTuple):
-    """Those of a block that have one template: their places, and the constants as columns."""
+    """Those of a block that have one shape: their places, and the constants as columns."""
 
+    shape: Shape
     places: NDArray[np.int32]
     columns: list[Column]
 
@@ -60,22 +54,18 @@ class Block(NamedTuple):
     texts: pa.LargeStringArray
     rows: list[int]  # their numbers
     groups: list[Group]
-    singles: dict[int, Expression | None]  # those without a shape; None is not checked yet
+    singles: dict[int, NormalForm | None]  # those without a shape; None is not read yet
     others: dict[int, Subscription]  # those with metadata, or disabled
     rejected: list[Rejected]
+    remarks: list[Remark]
 
 
 class BlockReader:
     """Reads rows into blocks; faulty ones raise, or are collected."""
 
-    def __init__(
-        self, reader: SubscriptionReader, check: Check, collect: bool, compiles: bool = True
-    ) -> None:
+    def __init__(self, reader: SubscriptionReader, collect: bool) -> None:
         self._reader = reader
-        self._check = check
         self._collect = collect
-        self._compiles = compiles
-        self._shapes = Shapes(reader.schema)
 
     def blocks(self, rows: Iterable[Row]) -> Iterator[Block]:
         """All rows, in blocks."""
@@ -87,34 +77,39 @@ class BlockReader:
         """One block of rows."""
         taken: list[tuple[Row, str]] = []
         literals: dict[int, tuple[Template, list[int], list[list[str]]]] = {}
-        singles: dict[int, Expression | None] = {}
+        singles: dict[int, NormalForm | None] = {}
         others: dict[int, Subscription] = {}
         rejected: list[Rejected] = []
+        remarks: list[Remark] = []
+        reader = self._reader
         for row in rows:
             place = len(taken)
             try:
-                found = self._recognised(row)
-                if found is not None:
-                    group = literals.setdefault(id(found[0]), (found[0], [], []))
+                reader.check_id(row.id)
+                split = reader.split(row)
+                template = None if split is None else self._shaped(split)
+                if split is not None and template is not None:
+                    group = literals.setdefault(id(template), (template, [], []))
                     group[1].append(place)
-                    group[2].append(found[1])
+                    group[2].append(split.literals)
                     taken.append((row, row.source))
                 else:
-                    new = self._check(row)
-                    if new.metadata or not new.enabled:
-                        others[place] = new
-                    if new.enabled:
-                        singles[place] = new.expression
+                    new = reader.read(row, split)
+                    if new.subscription.metadata or not new.subscription.enabled:
+                        others[place] = new.subscription
+                    if new.subscription.enabled:
+                        singles[place] = new.form
+                    remarks += new.remarks
                     taken.append((row, new.text))
             except TamisError as error:
-                rejected.append(_rejected(row, error, self._collect))
+                rejected.append(Rejected.of(row, error, collect=self._collect))
         groups = []
         for template, places, constants in literals.values():
-            columns = _columns(template, constants)
-            if columns is None:
+            shape, columns = reader.shapes.of(template), _columns(template, constants)
+            if columns is None or shape is None:
                 singles |= dict.fromkeys(places)
             else:
-                groups.append(Group(np.array(places, np.int32), columns))
+                groups.append(Group(shape, np.array(places, np.int32), columns))
         return Block(
             pa.array([row.id for row, _ in taken], pa.large_string()),
             pa.array([text for _, text in taken], pa.large_string()),
@@ -123,37 +118,39 @@ class BlockReader:
             singles,
             others,
             rejected,
+            remarks,
         )
 
-    def _recognised(self, row: Row) -> tuple[Template, list[str]] | None:
-        """Template and literals of a plain row whose template has a shape."""
-        plain = type(row.source) is str and row.metadata is None and row.enabled is True
-        if not plain or not self._compiles:
+    def _shaped(self, split: Split) -> Template | None:
+        """The template of a text, if it has a shape."""
+        template = self._reader.templates.template(split)
+        if template is None or self._reader.shapes.of(template) is None:
             return None
-        self._reader.check_id(row.id)
-        found = self._reader.templates.recognise(row.source)
-        return found if found is not None and self._shapes.of(found[0]) is not None else None
+        return template
 
 
 class Bulk:
     """One bulk load: blocks on their way into an engine."""
 
-    def __init__(
-        self, reader: SubscriptionReader, load: Load, first: Slot, check: Check, collect: bool
-    ) -> None:
+    def __init__(self, reader: SubscriptionReader, load: Load, first: Slot, collect: bool) -> None:
         self._reader = reader
         self._load = load
+        self._shapes = capability(load, LoadsShapes)
         self._first = first
-        self._check = check
         self._collect = collect
-        self._shapes = Shapes(reader.schema)
         self._ids: list[pa.LargeStringArray] = []
         self._texts: list[pa.LargeStringArray] = []
         self._rows: list[int] = []
         self.others: dict[Slot, Subscription] = {}
         self.rejected: list[Rejected] = []
+        self.remarks: list[Remark] = []
         self.gone: set[Slot] = set()
         """Slots that were given to rows which turned out to be faulty."""
+
+    @property
+    def disabled(self) -> set[Slot]:
+        """Slots of disabled subscriptions, which the matcher does not have."""
+        return {slot for slot, new in self.others.items() if not new.enabled}
 
     def take(self, block: Block) -> None:
         """Compile the subscriptions of a block; their slots follow one another."""
@@ -162,34 +159,34 @@ class Bulk:
         self._texts.append(block.texts)
         self._rows += block.rows
         self.rejected += block.rejected
+        self.remarks += block.remarks
         self.others |= {first + place: new for place, new in block.others.items()}
         singles = dict(block.singles)
         for group in block.groups:
-            singles |= dict.fromkeys(self._take_group(group, block, first))
-        for place, expression in singles.items():
+            singles |= dict.fromkeys(self._take_group(group, first))
+        for place, form in singles.items():
             row = Row(block.rows[place], block.ids[place].as_py(), block.texts[place].as_py())
             try:
-                if expression is None:
-                    expression = self._check(row).expression
-                self._load.add(first + place, expression)
+                if form is None:
+                    prepared = self._reader.read(row)
+                    self.remarks += prepared.remarks
+                    form = prepared.form
+                self._load.add(first + place, form)
             except TamisError as error:
-                self.rejected.append(_rejected(row, error, self._collect))
+                self.rejected.append(Rejected.of(row, error, collect=self._collect))
                 self.gone.add(first + place)
 
-    def _take_group(self, group: Group, block: Block, first: Slot) -> list[int]:
+    def _take_group(self, group: Group, first: Slot) -> list[int]:
         """Compile the columns of a group; return the places that must be compiled one by one."""
-        text = str(block.texts[int(group.places[0])])
-        found = self._reader.templates.recognise(text, at_once=True)
-        shape = None if found is None else self._shapes.of(found[0])
-        if shape is None:
-            return list(group.places.tolist())
-        places, columns = group
+        shape, places, columns = group
+        if self._shapes is None:
+            return list(places.tolist())
         crossed = _crossed(shape, columns, len(places))
         alone: list[int] = places[crossed].tolist()
         if alone:
             columns = [_filtered(column, ~crossed) for column in columns]
             places = places[~crossed]
-        if len(places) and not self._load.add_shape(shape, places + np.int32(first), columns):
+        if len(places) and not self._shapes.add_shape(shape, places + np.int32(first), columns):
             alone += places.tolist()
         return alone
 
@@ -204,18 +201,22 @@ class Bulk:
                 if slot not in self.gone:
                     row = Row(self._rows[index], ids[index].as_py(), None)
                     error = DuplicateIdError(said.format(row.id))
-                    self.rejected.append(_rejected(row, error, self._collect))
+                    self.rejected.append(Rejected.of(row, error, collect=self._collect))
                     self.gone.add(slot)
 
     def ids(self) -> pa.LargeStringArray:
-        """The ids of all slots; those of faulty rows are none that anyone asks for."""
+        """The ids of all slots, null for faulty rows."""
         ids = _joined(self._ids)
         if not self.gone:
             return ids
-        names = ids.to_pylist()
-        for slot in self.gone:
-            names[slot - self._first] = f"\x00{slot}"
-        return pa.array(names, pa.large_string())
+        faulty = np.zeros(len(ids), bool)
+        faulty[[slot - self._first for slot in self.gone]] = True
+        whole: pa.LargeStringArray = pc.if_else(pa.array(faulty), None, ids)
+        return whole
+
+    def taken_ids(self) -> list[str]:
+        """The ids of the rows that are not faulty."""
+        return [id for id in self.ids().to_pylist() if id is not None]
 
     def texts(self) -> pa.LargeStringArray:
         """The texts of all slots."""
@@ -224,12 +225,6 @@ class Bulk:
 
 def _joined(arrays: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
     return pa.concat_arrays(arrays) if arrays else pa.array([], pa.large_string())
-
-
-def _rejected(row: Row, error: TamisError, collect: bool) -> Rejected:
-    if not collect:
-        raise SubscriptionError(f"row {row.number}, id {row.id!r}: {error}") from error
-    return Rejected(row.number, row.id, error)
 
 
 def _columns(template: Template, literals: Sequence[Sequence[str]]) -> list[Column] | None:

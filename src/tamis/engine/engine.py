@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping
-from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
-from tamis.engine.checking import check_supported
+from tamis.bindings.evaluation import World
 from tamis.engine.engine_file import (
     attachments_of,
     open_engine,
@@ -17,45 +18,226 @@ from tamis.engine.engine_file import (
     save_engine,
 )
 from tamis.engine.explanation import Explanation, explain
-from tamis.engine.loading import Loading
-from tamis.engine.matches import Matches
+from tamis.engine.loading import Loader, Subscribed
+from tamis.engine.matches import Match, Matches
+from tamis.engine.reader import (
+    Remark,
+    Source,
+    check_supported,
+    vocabulary,
+)
 from tamis.engine.registry import Algorithm, matcher_from_json, matcher_to_json
-from tamis.engine.subscription import Source
+from tamis.engine.rows import Rejected, Subscription
+from tamis.engine.subscriptions import Subscriptions
 from tamis.engine.threads import pairs_of
-from tamis.errors import StorageError, UnsupportedError
+from tamis.errors import IncompleteWarning, StorageError, TamisError, UnsupportedError
 from tamis.matching.batch import Batch, batches
+from tamis.matching.capabilities import Learns, Measures, NamesAttributes, Settles, capability
+from tamis.matching.setting import Slot
 from tamis.model.events.event import Event
 from tamis.model.limits import LIMITS, Limits
-from tamis.model.taxonomy.taxonomies import Taxonomies
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
+from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.normal import normalise
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tamis.bindings.evaluation import Answer
+    from tamis.engine.bulk import Block
+    from tamis.matching.pairs import Pairs
     from tamis.matching.planning.cost import Cost
     from tamis.matching.planning.plan import Plan
-    from tamis.matching.segments.statistics import AxisStatistics
+
+_MOST = 2**31 - 1
+"""Matches of one event: no limit is larger."""
 
 
-class Engine(Loading):
-    """Keeps subscriptions and tells which of them an event matches.
+class Engine:
+    """Keeps subscriptions and finds those that an event matches.
 
         engine = Engine()
         engine.subscribe("category = 'Toy' and price < 5", id="cheap-toys")
         engine.match({"category": "Toy", "price": 3})      # ["cheap-toys"]
 
-    ``schema``, or its JSON form, tells which attributes there are, and of what domains; then
-    subscriptions are checked by it. Without one, ``taxonomy`` (a mapping from a term to its
-    parents) gives ``is a`` its meaning, on all attributes unless it is ``Taxonomies``.
-    ``prefixes`` are those of IRIs in graph patterns. ``matcher`` is the name of one, or
+    ``schema``, or its JSON form, says which attributes there are and what their domains are;
+    subscriptions are then checked against it. Without one, ``taxonomy`` (a mapping from a term to
+    its parents) gives ``is a`` its meaning, on all attributes unless it is ``Taxonomies``.
+    ``prefixes`` are those of IRIs in graph patterns. ``matcher`` is the name of one, or an
     ``Algorithm`` with its options.
     """
 
+    def __init__(
+        self,
+        *,
+        schema: Schema | Mapping[str, Any] | None = None,
+        matcher: str | Algorithm = "sieve",
+        taxonomy: Taxonomies | TaxonomyLike | None = None,
+        prefixes: Mapping[str, str] | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        if not isinstance(limits, Limits):
+            raise TamisError(f"limits is a Limits(…), not {limits!r}")
+        if schema is not None and not isinstance(schema, Schema):
+            schema = Schema.from_json(schema, limits)
+        world = World(vocabulary(schema, Taxonomies.given(taxonomy)), limits)
+        self.matcher = matcher
+        self.limits = limits
+        self.attachments: dict[str, Any] = {}
+        """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
+        self.subscriptions = Subscriptions(world, schema, prefixes, matcher)
+        """The subscriptions themselves; they return remarks where the engine warns."""
+        self.loader = Loader(self.subscriptions)
+        """What takes in tables, likewise."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema by which subscriptions are checked, if there is one."""
+        return self.subscriptions.reader.schema
+
+    @property
+    def taxonomies(self) -> Taxonomies:
+        """The taxonomies that ``is a`` asks, by attribute."""
+        return self.subscriptions.world.taxonomies
+
+    @property
+    def taxonomy(self) -> Taxonomy | None:
+        """The taxonomy of all attributes that have none of their own; it cannot change."""
+        return self.taxonomies.default
+
+    # Subscriptions.
+
+    def subscribe(
+        self,
+        subscription: Source,
+        *,
+        id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        enabled: bool = True,
+        replace: bool = False,
+    ) -> str:
+        """Add a subscription (text, expression or JSON form) and return its id.
+
+        Without an id it gets a random one. An id that exists is an error unless ``replace``.
+        """
+        id, remarks = self.subscriptions.add(subscription, id, metadata, enabled, replace=replace)
+        if remarks:
+            _warn(remarks)
+        return id
+
+    def subscribe_many(
+        self,
+        table: Any,
+        *,
+        replace: bool = False,
+        errors: Literal["raise", "collect"] = "raise",
+    ) -> Subscribed:
+        """Add all rows of a table (columns ``id``, ``subscription``, and optionally ``metadata``
+        and ``enabled``), a frame, a mapping from id to subscription, or an iterable of such rows.
+
+        All or nothing; with ``errors="collect"`` faulty rows are left out and returned.
+        """
+        found, remarks = self.loader.add(table, replace=replace, errors=errors)
+        _warn(remarks)
+        return found
+
+    def read_blocks(
+        self, table: Any, *, errors: Literal["raise", "collect"] = "raise"
+    ) -> Iterator[Block]:
+        """Read rows as ``subscribe_many`` does, without adding them.
+
+        This is the larger part of its work. Blocks can be pickled, so that other processes, with
+        an engine of the same settings, can do it.
+        """
+        return self.loader.read(table, errors=errors)
+
+    def subscribe_blocks(
+        self,
+        blocks: Iterable[Block],
+        *,
+        replace: bool = False,
+        errors: Literal["raise", "collect"] = "raise",
+    ) -> list[Rejected]:
+        """Add what ``read_blocks`` has read; all or nothing, unless faulty rows are collected."""
+        return self.loader.add_blocks(blocks, replace=replace, errors=errors)
+
+    def unsubscribe(self, id: str) -> None:
+        """Remove a subscription."""
+        self.subscriptions.remove(id)
+
+    def enable(self, id: str) -> None:
+        """Let a disabled subscription match again."""
+        self.subscriptions.enable(id)
+
+    def disable(self, id: str) -> None:
+        """Keep a subscription, but let it match nothing."""
+        self.subscriptions.disable(id)
+
+    def change_taxonomy(
+        self, taxonomy: Taxonomies | TaxonomyLike, *, attribute: str | None = None
+    ) -> None:
+        """Use another taxonomy from the next event on; what asks for ``is a`` is compiled again.
+
+        It is for one ``attribute``, or for all that have none of their own; ``Taxonomies`` replace
+        them all. The terms that subscriptions ask for must be in it, or nothing changes.
+        """
+        self.subscriptions.change_taxonomy(taxonomy, attribute)
+
+    def extend(self, extension: Schema | str | bytes | Mapping[str, Any]) -> Schema:
+        """Extend the schema (``Schema.extend``) for all that comes from now on; return the new one.
+
+        An extension changes nothing that is there, so all subscriptions stay as they are.
+        """
+        return self.subscriptions.extend(extension)
+
+    def __getitem__(self, id: str) -> Subscription:
+        return self.subscriptions[id]
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.subscriptions
+
+    def __iter__(self) -> Iterator[Subscription]:
+        return iter(self.subscriptions)
+
+    def __len__(self) -> int:
+        return len(self.subscriptions)
+
+    # Events.
+
     def match(self, event: Event | Mapping[str, Any], *, limit: int | None = None) -> list[str]:
-        """The ids of the subscriptions that an event matches, each once; at most ``limit``."""
-        store, matcher = self._held
-        found = matcher.match(self._event(event))
-        return store.ids.some(list(found if limit is None else islice(found, limit)))
+        """The ids of the subscriptions that an event matches, each once; at most ``limit``.
+
+        If a subscription cannot be decided, because an operator failed or a limit was reached, you
+        get an ``IncompleteWarning``; ``match_batch`` lists such pairs as data.
+        """
+        store, matcher, _ = self.subscriptions.index
+        slots, answers = matcher.match(self._event(event))
+        if answers:
+            self._warn_of_incomplete(store, answers, set(slots))
+        return store.ids.some(slots if limit is None else slots[: _checked_limit(limit)])
+
+    def matches(self, event: Event | Mapping[str, Any]) -> list[Match]:
+        """The subscriptions that an event matches, each with the values of its variables."""
+        store, matcher, _ = self.subscriptions.index
+        slots, answers = matcher.match(self._event(event))
+        if answers:
+            self._warn_of_incomplete(store, answers, set(slots))
+        ids = store.ids.some(slots)
+        return [
+            Match(id, answers[slot].solution if slot in answers else {})
+            for id, slot in zip(ids, slots)
+        ]
+
+    def _warn_of_incomplete(
+        self, store: Any, answers: Mapping[Slot, Answer], matched: set[Slot]
+    ) -> None:
+        left = [(slot, answer) for slot, answer in answers.items() if slot not in matched]
+        if left:
+            slot, answer = left[0]
+            more = f", and {len(left) - 1:,} more" if len(left) > 1 else ""
+            message = f"the subscription {store.ids[slot]!r} cannot be decided: {answer.reason}"
+            warnings.warn(message + more, IncompleteWarning, stacklevel=3)
 
     def first(self, event: Event | Mapping[str, Any]) -> str | None:
         """The id of one subscription that the event matches, or None."""
@@ -63,58 +245,54 @@ class Engine(Loading):
 
     def count(self, event: Event | Mapping[str, Any]) -> int:
         """How many subscriptions an event matches."""
-        return sum(1 for _ in self._matcher.match(self._event(event)))
+        return len(self.subscriptions.index.matcher.match(self._event(event)).slots)
 
     def match_batch(self, events: Any, *, limit: int | None = None, threads: int = 1) -> Matches:
         """Match many events: an Arrow table or batch, a frame, or an iterable of mappings.
 
-        ``limit`` is the most matches that each event gets. With several ``threads`` events that
+        ``limit`` is the most matches that each event gets. With several ``threads``, events that
         are columns of Arrow are matched on as many cores.
         """
-        import numpy as np
+        from tamis.matching.pairs import joined
 
-        store, matcher = self._held
-        found = pairs_of(matcher.view(), self._batches(events), limit, threads)
+        store, matcher, _ = self.subscriptions.index
+        found = pairs_of(matcher.view(), self._batches(events), _checked_limit(limit), threads)
         chunks = [chunk for chunk in found if len(chunk.row)]
-        row = np.concatenate([np.empty(0, np.int32), *(chunk.row for chunk in chunks)])
-        slot = np.concatenate([np.empty(0, np.int32), *(chunk.slot for chunk in chunks)])
+        pairs = joined(chunks)
         if any(ours.row[-1] > theirs.row[0] for ours, theirs in pairwise(chunks)):
-            order = np.argsort(row, kind="stable")  # rows ascend within a chunk
-            row, slot = row[order], slot[order]
-        return Matches(row, slot, store.ids)
+            pairs = pairs.take(pairs.row.argsort(kind="stable"))  # rows ascend within a chunk
+        return Matches(pairs, store.ids)
 
     def match_chunks(
         self, events: Any, *, limit: int | None = None, threads: int = 1
     ) -> Iterator[Matches]:
         """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
-        store, matcher = self._held
-        for pairs in pairs_of(matcher.view(), self._batches(events), limit, threads):
-            if len(pairs.row):
-                yield Matches(pairs.row, pairs.slot, store.ids)
+        store, matcher, _ = self.subscriptions.index
+        most = _checked_limit(limit)
+        return _chunks(pairs_of(matcher.view(), self._batches(events), most, threads), store.ids)
 
     def count_batch(self, events: Any) -> list[int]:
         """How many subscriptions each of many events matches."""
         import numpy as np
 
-        view = self._matcher.view()
+        view = self.subscriptions.index.matcher.view()
         counts: list[int] = []
         for batch in self._batches(events):
             found = np.zeros(len(batch), np.int64)
-            for row, _ in view.match_batch(batch, None):
-                found += np.bincount(row, minlength=len(batch))
+            for pairs in view.match_batch(batch, None):
+                found += np.bincount(pairs.take(~pairs.failed()).row, minlength=len(batch))
             counts += found.tolist()
         return counts
 
     def explain(self, id: str, event: Event | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or why not."""
-        subscription = self[id]
-        return explain(subscription, self._event(event), self.taxonomies, self.limits)
+        return explain(self[id], self._event(event), self.subscriptions.world)
 
     def _event(self, event: Event | Mapping[str, Any]) -> Event:
-        """The event, with the timestamps that the schema tells of."""
+        """The event, with the timestamps that the schema asks for."""
         if not isinstance(event, Event):
             event = Event(event, self.limits)
-        schema = self._reader.schema
+        schema = self.subscriptions.reader.schema
         return event if schema is None else schema.typed(event)
 
     def _batches(self, events: Any) -> Iterator[Batch]:
@@ -123,42 +301,58 @@ class Engine(Loading):
     # What goes on inside.
 
     def cost(self, subscription: Source) -> Cost:
-        """What an average event would pay for a subscription, and why: an estimate, by the sieve's
-        measures, that knows no others. ``plan`` tells what those cost that are there."""
+        """Estimate what an average event would pay for a subscription by itself, and why. ``plan``
+        shows what the subscriptions cost that are there."""
         from tamis.matching.planning.cost import cost_of
 
-        expression, _ = self._reader.expression(subscription)
-        check_supported(expression, self.taxonomies)
+        expression, _ = self.subscriptions.reader.expression(subscription)
+        check_supported(expression, self.subscriptions.world)
         return cost_of(normalise(expression, self.limits))
 
     def settle(self, timeout: float | None = None) -> None:
         """Wait until all subscriptions are in segments, and these are merged.
 
-        Nobody needs to: events see every change at once. But then they are answered fastest.
+        You need not: events see every change at once. But matching is fastest then.
         """
-        self._matcher.settle(timeout)
+        settles = capability(self.subscriptions.index.matcher, Settles)
+        if settles is not None:
+            settles.settle(timeout)
 
     def learn(self, events: Any) -> None:
         """Learn from a sample of events (as ``match_batch`` takes them) which attributes they have
-        and how their values are distributed, and let all access keys be chosen anew by it.
+        and how their values are distributed, and choose all access keys again by that.
 
-        No match changes, but its cost. Up to 4,096 events are kept, drawn at random, and replaced
-        over time by some of those that ``match_batch`` sees. The work goes on in the background;
-        ``settle`` waits for it, and ``plan`` shows what came of it.
+        Matches stay the same; only their cost changes. Up to 4,096 events are kept, drawn at
+        random, and replaced over time by some of those that ``match_batch`` sees. The work goes on
+        in the background; ``settle`` waits for it, and ``plan`` shows the outcome.
         """
         from tamis.matching.segments.sample import drawn
 
         sample = drawn(self._batches(events))
-        with self._lock:
-            self._matcher.learn(sample)
+        with self.subscriptions._lock:
+            learns = capability(self.subscriptions.index.matcher, Learns)
+            if learns is not None:
+                learns.learn(sample)
 
     def stats(self) -> Any:
         """How much the engine holds, by part, and what an event is expected to cost (``Stats``); of
         a published matcher the quantities of its paper, and what all events so far have cost in
         these (``AlgorithmStats``)."""
-        found = self._matcher.stats()
-        store = {"ids": self._store.id_bytes, "texts": self._store.texts.nbytes}
-        return dataclasses.replace(found, subscriptions=len(self), bytes={**found.bytes, **store})
+        from tamis.matching.planning.plan import stats_of
+
+        store, matcher, _ = self.subscriptions.index
+        measures, learns = capability(matcher, Measures), capability(matcher, Learns)
+        if measures is not None:
+            found = measures.stats()
+        elif learns is not None:
+            found = stats_of(learns.segments(), learns.statistics())
+        else:
+            found = stats_of([])
+        parts = {**found.bytes, "ids": store.id_bytes, "texts": store.texts.nbytes}
+        fallbacks = self.subscriptions.fallbacks.rows()
+        return dataclasses.replace(
+            found, subscriptions=len(store), bytes=parts, fallbacks=fallbacks
+        )
 
     def plan(self, events: Any = None) -> Plan:
         """Which access key serves which subscriptions, what that is expected to cost, and which
@@ -167,37 +361,36 @@ class Engine(Loading):
         The figures are about events like the given ones, else like those learned or seen. A
         published matcher has no access keys; ``stats`` tells what it does.
         """
-        if isinstance(self._make, Algorithm):
+        from tamis.matching.planning.plan import plan_of
+        from tamis.matching.segments.sample import statistics_of
+
+        store, matcher, _ = self.subscriptions.index
+        if capability(matcher, Measures) is not None:
             raise UnsupportedError(
-                f"the matcher {self._make.name!r} has no access keys to plan with; stats() tells "
+                f"the matcher {self.matcher!r} has no access keys to plan with; stats() shows "
                 "what it holds and does"
             )
-        from tamis.matching.planning.plan import plan_of
-
-        found = plan_of(self._matcher.segments(), self._expected(events))
-        unserved = tuple(self._store.ids[int(slot)] for slot in found.unserved)
+        learns = capability(matcher, Learns)
+        known = None if learns is None else learns.statistics()
+        if events is not None:
+            known = statistics_of(self._batches(events))
+        found = plan_of([] if learns is None else learns.segments(), known)
+        unserved = tuple(store.ids[int(slot)] for slot in found.unserved)
         return dataclasses.replace(found, unserved=unserved)
 
     def attributes(self) -> frozenset[str] | None:
         """The outermost keys of all attributes that the subscriptions speak of; None if that is
         not known, so that any may matter."""
-        return self._matcher.keys()
+        names = capability(self.subscriptions.index.matcher, NamesAttributes)
+        return None if names is None else names.keys()
 
     def slot_ids(self) -> pa.LargeStringArray:
-        """The ids by slot, for who keeps columns beside ``Matches.slot``; what stands at slots of
-        removed subscriptions means nothing."""
-        return self._store.ids.all()
-
-    def _expected(self, events: Any = None) -> AxisStatistics | None:
-        """What is known about events, by the given ones or by those that the matcher has seen."""
-        if events is not None:
-            from tamis.matching.segments.sample import expecting
-
-            return expecting(self._batches(events))
-        return self._matcher.expected()
+        """The id of each slot, for callers that keep their own columns aligned with
+        ``Matches.slot``. Entries of removed subscriptions are undefined."""
+        return self.subscriptions.index.store.ids.all()
 
     def __repr__(self) -> str:
-        disabled = len(self._store.disabled)
+        disabled = len(self.subscriptions.index.store.disabled)
         aside = f", {disabled:,} disabled" if disabled else ""
         return f"Engine({len(self):,} subscriptions{aside}, matcher={self.matcher!r})"
 
@@ -205,9 +398,13 @@ class Engine(Loading):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine, with its ``attachments``, to a file, which is whole or not there."""
-        matcher = matcher_to_json(self.matcher)
-        settings = {"matcher": matcher, **self._knowledge(), "prefixes": self._prefixes}
-        save_engine(path, settings, self._store, self._matcher, self.attachments)
+        store, matcher, _ = self.subscriptions.index
+        settings = {
+            "matcher": matcher_to_json(self.matcher),
+            **self._knowledge(),
+            "prefixes": self.subscriptions.reader.prefixes,
+        }
+        save_engine(path, settings, store, matcher, self.attachments)
 
     def _knowledge(self) -> dict[str, Any]:
         """Schema or taxonomy as settings, which are JSON."""
@@ -228,10 +425,29 @@ class Engine(Loading):
             settings["taxonomy"] = Taxonomies.from_json(settings["taxonomy"])
             settings["matcher"] = matcher_from_json(settings["matcher"])
             engine = cls(limits=limits, **settings)
-            engine._use(restore_store(file, verify))
+            engine.subscriptions.use(restore_store(file, verify), engine.schema)
             engine.attachments = attachments_of(file)
-            if not restore_matcher(engine._matcher, file):
-                engine._compile()
+            if not restore_matcher(engine.subscriptions.index.matcher, file):
+                engine.loader.compile()
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(f"{os.fspath(path)} is no whole engine: {error}") from error
         return engine
+
+
+def _checked_limit(limit: int | None) -> int | None:
+    """A limit of matches for each event, which no number of subscriptions exceeds."""
+    if limit is None:
+        return None
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+        raise TamisError(f"limit is a whole number from 0 on, or None, not {limit!r}")
+    return min(limit, _MOST)
+
+
+def _chunks(found: Iterable[Pairs], ids: Any) -> Iterator[Matches]:
+    return (Matches(pairs, ids) for pairs in found if len(pairs.row))
+
+
+def _warn(remarks: Iterable[Remark]) -> None:
+    """Warn whoever called a method of the engine."""
+    for remark in remarks:
+        warnings.warn(remark.message, remark.category, stacklevel=3)

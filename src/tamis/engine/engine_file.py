@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.engine.store import Store
 from tamis.errors import StorageError
+from tamis.matching.capabilities import Saves, capability
 from tamis.matching.protocol import Matcher
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.arrays.array_file import ArrayFile
-    from tamis.matching.segments.matcher import SieveMatcher
 
 CONTENT = "tamis engine"
 _ATTACHMENT = "attachments/"
@@ -45,9 +45,9 @@ def save_engine(
 
     header: dict[str, Any] = {"content": CONTENT, "settings": settings}
     arrays = _store_arrays(store)
-    sieve = _as_sieve(matcher)
-    if sieve is not None:
-        header["segments"], compiled = sieve.arrays()
+    saves = capability(matcher, Saves)
+    if saves is not None:
+        header["segments"], compiled = saves.arrays()
         arrays.update(compiled)
     for name, content in attachments.items():
         arrays[_ATTACHMENT + name] = np.frombuffer(content, np.uint8)
@@ -73,26 +73,19 @@ def open_engine(path: str | os.PathLike[str], verify: bool) -> tuple[ArrayFile, 
 
 def restore_matcher(matcher: Matcher, file: ArrayFile) -> bool:
     """Give a matcher the segments of a file; False if it has none for it."""
-    sieve = _as_sieve(matcher)
+    saves = capability(matcher, Saves)
     header = file.header.get("segments")
-    if sieve is None or not isinstance(header, list):
+    if saves is None or not isinstance(header, list):
         return False
     gone = [*file["disabled"].tolist(), *file["removed"].tolist()]
-    sieve.restore(header, file, gone)
+    saves.restore(header, file, gone)
     return True
-
-
-def _as_sieve(matcher: Matcher) -> SieveMatcher | None:
-    if not matcher.compiles:
-        return None
-    from tamis.matching.segments.matcher import SieveMatcher
-
-    return matcher if isinstance(matcher, SieveMatcher) else None
 
 
 def _store_arrays(store: Store) -> dict[str, NDArray[Any]]:
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     from tamis.arrays.string_file import string_arrays
     from tamis.arrays.string_table import StringTable
@@ -100,10 +93,9 @@ def _store_arrays(store: Store) -> dict[str, NDArray[Any]]:
     removed = np.fromiter(store.removed(), np.int64)
     ids = store.ids.all()
     if len(removed):
-        names = ids.to_pylist()
-        for slot in removed.tolist():
-            names[slot] = f"\x00{slot}"  # no id that anyone asks for
-        ids = pa.array(names, pa.large_string())
+        gone = np.zeros(len(ids), bool)
+        gone[removed] = True
+        ids = pc.if_else(pa.array(gone), None, ids)
     metadata = {slot: json.dumps(each) for slot, each in sorted(store.metadata.items())}
     return {
         **string_arrays(ids, "ids"),

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tamis.engine.subscription import Subscription
-from tamis.matching.scan import Trial, bound_paths
+from tamis.bindings.evaluation import WORLD, Trial, World, bound_paths
+from tamis.engine.rows import Subscription
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
-from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path, format_path
-from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.predicates.expression import And, Comparison, Contains, Expression, Not, Or, Present
 from tamis.predicates.operands import Constant
 from tamis.predicates.printing import format_value
@@ -129,11 +127,10 @@ class Explanation:
 def explain(
     subscription: Subscription,
     event: Event,
-    taxonomies: Taxonomies = NO_TAXONOMIES,
-    limits: Limits = LIMITS,
+    world: World = WORLD,
 ) -> Explanation:
     """The explanation of a subscription on an event."""
-    top = _explain(subscription.expression, Trial(event, taxonomies, limits))
+    top = _explain(subscription.expression, Trial(event, world))
     note = top.note if subscription.enabled else "disabled: it matches nothing"
     return Explanation(top.clause, top.truth, top.seen, note, top.parts, subscription.id)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.engine.store import Strings
 from tamis.errors import MissingExtraError
@@ -15,17 +16,42 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from tamis.matching.pairs import Pairs
+
+Bindings = Mapping[str, Any]
+"""The values of a subscription's variables, by their names."""
+
+
+class Match(NamedTuple):
+    """A subscription that an event matches."""
+
+    id: str
+    bindings: Bindings
+
+
+class Incomplete(NamedTuple):
+    """A pair that is not a match, but might be one if nothing had failed."""
+
+    event: int
+    subscription: str
+    reason: str
+
 
 class Matches:
     """Which events match which subscriptions; no id is looked up until asked for."""
 
-    __slots__ = ("_ids", "event", "slot")
+    __slots__ = ("_answers", "_failed", "_ids", "event", "slot")
 
-    def __init__(self, event: NDArray[np.int32], slot: NDArray[np.int32], ids: Strings) -> None:
-        self.event = event
+    def __init__(self, pairs: Pairs, ids: Strings) -> None:
+        self._failed: Pairs | None = None
+        if pairs.answer is not None:
+            failed = pairs.failed()
+            pairs, self._failed = pairs.take(~failed), pairs.take(failed)
+        self.event: NDArray[np.int32] = pairs.row
         """The rows of the events, ascending."""
-        self.slot = slot
+        self.slot: NDArray[np.int32] = pairs.slot
         """The slots of the subscriptions that they match."""
+        self._answers = pairs.answer
         self._ids = ids
 
     def ids(self) -> list[str]:
@@ -36,19 +62,40 @@ class Matches:
         """The pairs of an event's row and a subscription's id."""
         return zip(self.event.tolist(), self.ids(), strict=True)
 
+    @property
+    def bindings(self) -> list[Bindings]:
+        """For each pair the values of the subscription's variables; empty without variables."""
+        if self._answers is None:
+            return [{} for _ in range(len(self))]
+        return [{} if answer is None else answer.solution for answer in self._answers]
+
+    @property
+    def incomplete(self) -> list[Incomplete]:
+        """The pairs that nobody can decide, because an operator failed or a limit was reached."""
+        if self._failed is None or self._failed.answer is None:
+            return []
+        ids = self._ids.some(self._failed.slot.tolist())
+        triples = zip(self._failed.row.tolist(), ids, self._failed.answer, strict=True)
+        return [Incomplete(row, id, answer.reason) for row, id, answer in triples]
+
     def to_arrow(self) -> pa.Table:
-        """A table with the columns ``event`` and ``subscription``."""
+        """A table with the columns ``event`` and ``subscription`` and, if subscriptions have
+        variables, ``bindings``: JSON."""
         import pyarrow as pa
 
-        return pa.table({"event": pa.array(self.event), "subscription": self._ids.take(self.slot)})
+        columns = {"event": pa.array(self.event), "subscription": self._ids.take(self.slot)}
+        if self._answers is not None:
+            texts = [json.dumps(each, default=str) for each in self.bindings]
+            columns["bindings"] = pa.array(texts, pa.large_string())
+        return pa.table(columns)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas frame with the columns ``event`` and ``subscription``."""
+        """A pandas frame with the columns of ``to_arrow``."""
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """A Polars frame with the columns ``event`` and ``subscription``."""
+        """A Polars frame with the columns of ``to_arrow``."""
         try:
             import polars as pl
         except ImportError as error:
@@ -61,4 +108,6 @@ class Matches:
         return len(self.event)
 
     def __repr__(self) -> str:
-        return f"Matches({len(self):,} pairs)"
+        left = 0 if self._failed is None else len(self._failed.row)
+        aside = f", {left:,} incomplete" if left else ""
+        return f"Matches({len(self):,} pairs{aside})"

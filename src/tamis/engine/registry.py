@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import Any
 
 from tamis.errors import TamisError, suggestion
-from tamis.matching.protocol import Matcher, Setting
+from tamis.matching.protocol import Matcher
+from tamis.matching.setting import Setting
 
 ALGORITHMS = {
     "naive": "naive.Naive",

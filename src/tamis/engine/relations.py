@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from tamis.engine.subscription import Source, SubscriptionReader
-from tamis.matching.scan import Trial, bound_keys
+from tamis.bindings.evaluation import Trial, World
+from tamis.engine.reader import Source, SubscriptionReader
 from tamis.model.events.event import Event
-from tamis.model.limits import LIMITS
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates import hull as merging
@@ -139,7 +138,7 @@ class _Search:
         terms = {node.attribute.path for node in nodes if isinstance(node, IsA)}
         known = {path: a.facts.taxonomy(path) for path in terms}
         found = {path: taxonomy for path, taxonomy in known.items() if taxonomy is not None}
-        self._taxonomies = Taxonomies(None, found)
+        self._world = World(Taxonomies(None, found))
         is_plain = not any(isinstance(node, Call | Pattern) for node in nodes)
         self._can_be_tried = is_plain and len(found) == len(terms)
 
@@ -151,9 +150,9 @@ class _Search:
         return next(filter(fits, map(Event, candidates)), None)
 
     def _fits(self, event: Event, wanted: tuple[bool, bool]) -> bool:
-        trial = Trial(event, self._taxonomies)
+        trial = Trial(event, self._world)
         return conforms(event, self._facts, self._paths) and all(
-            trial.matches(expression, bound_keys(expression)) is expected
+            trial.matches(expression) is expected
             for expression, expected in zip(self._expressions, wanted)
         )
 
@@ -166,5 +165,5 @@ def _regions(a: Source, b: Source, schema: Facts | None) -> tuple[Region, Region
 
 def _expressions(a: Source, b: Source, schema: Facts | None) -> tuple[Expression, Expression]:
     """The two as a matcher sees them; a schema writes the orders of its domains out."""
-    reader = SubscriptionReader(None, LIMITS, schema if isinstance(schema, Schema) else None)
+    reader = SubscriptionReader(World(), schema if isinstance(schema, Schema) else None)
     return reader.expression(a)[0], reader.expression(b)[0]

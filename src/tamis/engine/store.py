@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.matching.protocol import Slot
+from tamis.matching.setting import Slot
 from tamis.predicates.expression import Expression
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tamis.arrays.string_table import StringTable
 
 
+EXPRESSIONS = 100_000
+"""Expressions kept: some 100 MB at most. When there are more, all are forgotten."""
 _FEW = 16
 """Strings from which on they are taken as an array."""
 _AT_ONCE = 1 << 16
@@ -155,7 +157,31 @@ class Store:
         self._frozen = 0
         """Slots of all tables."""
         self.expressions: dict[Slot, Expression] = {}
-        """Some of those that were asked for."""
+        """Some of those that were parsed."""
+
+    def copy(self) -> Store:
+        """The subscriptions as they are now; later changes do not concern it."""
+        other = Store()
+        other.ids, other.texts = self.ids, self.texts  # which only grow
+        other.metadata, other.disabled = self.metadata.copy(), self.disabled.copy()
+        other._live, other._removed = self._live.copy(), self._removed.copy()
+        other._tables, other._frozen = self._tables.copy(), self._frozen
+        other.expressions = self.expressions
+        return other
+
+    def keep(self, slot: Slot, expression: Expression) -> Expression:
+        """Remember an expression, which then need not be parsed again."""
+        if len(self.expressions) >= EXPRESSIONS:
+            self.expressions.clear()
+        self.expressions[slot] = expression
+        return expression
+
+    def describe(self, slot: Slot, metadata: Mapping[str, Any], enabled: bool) -> None:
+        """Write down what belongs to a subscription beside its text."""
+        if metadata:
+            self.metadata[slot] = metadata
+        if not enabled:
+            self.disabled.add(slot)
 
     def renumbered(self, slots: NDArray[np.int32]) -> Store:
         """Another store of the subscriptions with these slots, in their order."""
@@ -237,7 +263,7 @@ class Store:
 
     def slots(self) -> Iterator[Slot]:
         """The slots of all subscriptions, ascending."""
-        live = self._live.values()
+        live = list(self._live.values())
         for first, table in self._tables:
             yield from (
                 slot for slot in range(first, first + len(table)) if slot not in self._removed

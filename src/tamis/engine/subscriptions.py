@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.arrays.sharing import Lockable
-from tamis.engine.checking import check_supported, warn_of
-from tamis.engine.registry import ALGORITHMS, Algorithm
-from tamis.engine.store import Store
-from tamis.engine.subscription import (
-    EXISTS,
-    Row,
+from tamis.bindings.evaluation import World
+from tamis.engine.reader import (
+    PreparedSubscription,
+    Remark,
     Source,
-    Subscription,
     SubscriptionReader,
+    check_supported,
+    vocabulary,
 )
-from tamis.engine.vocabulary import vocabulary
+from tamis.engine.registry import ALGORITHMS, Algorithm
+from tamis.engine.rows import EXISTS, Row, Subscription
+from tamis.engine.store import Store
 from tamis.errors import (
     DuplicateIdError,
     SchemaError,
@@ -27,17 +27,17 @@ from tamis.errors import (
     UnknownIdError,
     suggestion,
 )
-from tamis.matching.protocol import Matcher, Setting, Slot
-from tamis.matching.scan import Scan, Trial
-from tamis.model.events.event import Event
-from tamis.model.limits import LIMITS, Limits
+from tamis.matching.capabilities import Learns, Renumbers, TakesShapes, capability
+from tamis.matching.fallbacks import Fallbacks
+from tamis.matching.protocol import Matcher
+from tamis.matching.setting import Setting, Slot
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
-from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.expression import Expression
+from tamis.predicates.normal import normalise
 
 if TYPE_CHECKING:
-    from tamis.engine.shaped import ShapedSubscription, Shapes
+    from tamis.engine.shapes import ShapedSubscription
 
 
 def _sieve(setting: Setting) -> Matcher:
@@ -46,182 +46,148 @@ def _sieve(setting: Setting) -> Matcher:
     return SieveMatcher(setting)
 
 
-_PARSED = 10_000
-"""Expressions kept, of those that were asked for."""
+def _scan(setting: Setting) -> Matcher:
+    from tamis.matching.scan import Scan
+
+    return Scan(setting)
+
 
 MATCHERS: dict[str, Callable[[Setting], Matcher]] = {
-    "scan": Scan,
+    "scan": _scan,
     "sieve": _sieve,
     **{name: Algorithm(name) for name in ALGORITHMS},
 }
 """The matchers by their names; the contract suite runs over all of them."""
 
+_WASTE = 1_000
+"""Slots of removed subscriptions that are kept, at least."""
 
-class _Held(NamedTuple):
+
+class Index(NamedTuple):
     """What belongs together: slots of the one are slots of the other."""
 
     store: Store
     matcher: Matcher
+    by_shape: TakesShapes | None
+    """The matcher, if it takes shapes."""
 
 
-class Collection(Lockable):
+class Subscriptions(Lockable):
     """Subscriptions by id, in a store and in a matcher.
 
-    The lock is held by who changes them; who matches needs none.
+    Whoever changes them holds the lock; whoever reads takes ``index`` once, and needs none.
     """
 
     def __init__(
         self,
-        *,
-        schema: Schema | Mapping[str, Any] | None = None,
-        matcher: str | Algorithm = "sieve",
-        taxonomy: Taxonomies | TaxonomyLike | None = None,
-        prefixes: Mapping[str, str] | None = None,
-        limits: Limits = LIMITS,
+        world: World,
+        schema: Schema | None,
+        prefixes: Mapping[str, str] | None,
+        matcher: str | Algorithm,
     ) -> None:
         super().__init__()
         if not isinstance(matcher, Algorithm) and matcher not in MATCHERS:
             hint = suggestion(str(matcher), MATCHERS) or "there are " + ", ".join(MATCHERS)
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")
-        if schema is not None and not isinstance(schema, Schema):
-            schema = Schema.from_json(schema, limits)
-        self.matcher = matcher
         self._make = matcher if isinstance(matcher, Algorithm) else MATCHERS[matcher]
-        self.limits = limits
-        self.taxonomies = vocabulary(schema, Taxonomies.given(taxonomy))
-        self.attachments: dict[str, Any] = {}
-        """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
-        self._prefixes = dict(prefixes or {})
-        self._reader = SubscriptionReader(prefixes, limits, schema)
-        self._shapes: Shapes | None = None
-        self._use(Store())
+        self.fallbacks = Fallbacks()
+        self.world = world
+        self.use(Store(), schema)
+        self.reader = self._reader(schema, prefixes)
 
-    def _use(self, store: Store) -> None:
+    def _reader(
+        self, schema: Schema | None, prefixes: Mapping[str, str] | None
+    ) -> SubscriptionReader:
+        return SubscriptionReader(
+            self.world,
+            schema,
+            prefixes,
+            takes_shapes=self.index.by_shape is not None,
+            knows_costs=capability(self.index.matcher, Learns) is not None,
+        )
+
+    def use(self, store: Store, schema: Schema | None) -> None:
         """Begin with a store, and a matcher that has nothing yet."""
-        setting = self._setting(store, self.taxonomies)
-        self._held = _Held(store, self._make(setting))
+        self._set(store, self._make(self._setting(store, self.world, schema)))
 
-    @property
-    def taxonomy(self) -> Taxonomy | None:
-        """The taxonomy of all attributes that have none of their own; it cannot change."""
-        return self.taxonomies.default
+    def _set(self, store: Store, matcher: Matcher) -> None:
+        self.index = Index(store, matcher, capability(matcher, TakesShapes))
 
-    def _setting(self, store: Store, taxonomies: Taxonomies) -> Setting:
-        def decide(event: Event, slot: Slot) -> bool:
-            trial = Trial(event, taxonomies, self.limits)
-            return trial.verdict(self._expression(slot, store)) is True
+    def _setting(self, store: Store, world: World, schema: Schema | None) -> Setting:
+        def expression(slot: Slot) -> Expression:
+            found = store.expressions.get(slot)
+            if found is None:
+                found = store.keep(slot, self.reader.parse(store.texts[slot]))
+            return found
 
-        if self.schema is None:
-            return Setting(taxonomies, self.limits, decide)
-        return Setting(taxonomies, self.limits, decide, self.schema.event_type)
+        setting = Setting(world, expression, self.fallbacks)
+        return setting if schema is None else setting._replace(event_type=schema.event_type)
 
-    @property
-    def schema(self) -> Schema | None:
-        """The schema by which subscriptions are checked, if there is one."""
-        return self._reader.schema
+    def _new_setting(self, store: Store, world: World | None = None) -> Setting:
+        return self._setting(store, world or self.world, self.reader.schema)
 
-    @property
-    def _store(self) -> Store:
-        return self._held.store
+    # One by one.
 
-    @property
-    def _matcher(self) -> Matcher:
-        return self._held.matcher
-
-    def _expression(self, slot: Slot, store: Store) -> Expression:
-        """The expression of a slot, parsed from its text when it is first asked for."""
-        found = store.expressions.get(slot)
-        if found is None:
-            if len(store.expressions) >= _PARSED:
-                store.expressions.clear()
-            found = store.expressions[slot] = self._reader.parse(store.texts[slot])
-        return found
-
-    def subscribe(
+    def add(
         self,
-        subscription: Source,
-        *,
+        source: Source,
         id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         enabled: bool = True,
+        *,
         replace: bool = False,
-    ) -> str:
-        """Add a subscription (text, expression or JSON form) and return its id.
-
-        Without an id it gets a random one. An id that exists is an error unless ``replace``.
-        """
+    ) -> tuple[str, Iterable[Remark]]:
+        """Add a subscription; its id, and what to say of it."""
         id = uuid.uuid4().hex if id is None else id
-        shaped = None
-        if type(subscription) is str and metadata is None and enabled is True:
-            shaped = self._shaped(id, subscription)
-        new = shaped or self._checked(Row(0, id, subscription, metadata, enabled))
+        new = self.reader.prepare(Row(0, id, source, metadata, enabled))
         with self._lock:
-            old = self._store.slot(id)
-            if not replace and old is not None:
-                raise DuplicateIdError(EXISTS.format(id))
-            self._take(new, old)
-        return id
+            self.take(new, self.index.store.slot(id), replace=replace)
+        return id, new.remarks if isinstance(new, PreparedSubscription) else ()
 
-    def _shaped(self, id: Any, text: str) -> ShapedSubscription | None:
-        if not self._matcher.compiles:
-            return None
-        if self._shapes is None:
-            from tamis.engine.shaped import Shapes
-
-            self._shapes = Shapes(self.schema)
-        return self._shapes.read(self._reader, id, text)
-
-    def _checked(self, row: Row) -> Subscription:
-        """The subscription of a row, which this engine can match."""
-        new = self._reader.read(row.id, row.source, row.metadata, row.enabled)
-        check_supported(new.expression, self.taxonomies)
-        sieved = self._matcher.compiles and not isinstance(self._make, Algorithm)
-        warn_of(new, self.limits, costs=sieved)
-        return new
-
-    def _take(self, new: Subscription | ShapedSubscription, old: Slot | None) -> None:
-        """Put a checked subscription in the place of one with the same id, in one step; if the
-        matcher refuses it, nothing has changed."""
-        store, matcher = self._held
+    def take(
+        self,
+        new: PreparedSubscription | ShapedSubscription,
+        old: Slot | None,
+        *,
+        replace: bool = True,
+    ) -> None:
+        """Put a subscription in the place of the one with the same id, in one step; if the matcher
+        refuses it, nothing has changed."""
+        store, matcher, by_shape = self.index
+        if old is not None and not replace:
+            raise DuplicateIdError(EXISTS.format(new.id))
         gone = [] if old is None or old in store.disabled else [old]
         slot = store.reserve(new.id, new.text)
-        if not isinstance(new, Subscription):
-            matcher.add_shape(slot, new.shape, new.constants, gone)
-        elif new.enabled:
-            matcher.add(slot, new.expression, gone)
+        if not isinstance(new, PreparedSubscription):
+            assert by_shape is not None  # or the reader would have made no shape
+            by_shape.add_shape(slot, new.shape, new.constants, gone)
+        elif new.subscription.enabled:
+            matcher.add(slot, new.form, gone)
         else:
             matcher.remove(gone)
         if old is not None:
             store.remove(new.id, old)
         store.add(new.id, slot)
-        if isinstance(new, Subscription):
-            if new.metadata:
-                store.metadata[slot] = new.metadata
-            if not new.enabled:
-                store.disabled.add(slot)
+        if isinstance(new, PreparedSubscription):
+            store.keep(slot, new.subscription.expression)
+            store.describe(slot, new.subscription.metadata, new.subscription.enabled)
         if old is not None:
-            self._tidy()
+            self.tidy()
 
-    def _forget(self, id: str) -> Slot | None:
-        """Let the store forget a subscription; return its slot if the matcher has it."""
-        store = self._store
-        slot = self._slot(id)
-        enabled = slot not in store.disabled
-        store.remove(id, slot)
-        return slot if enabled else None
-
-    def unsubscribe(self, id: str) -> None:
+    def remove(self, id: str) -> None:
         """Remove a subscription."""
         with self._lock:
-            slot = self._forget(id)
-            if slot is not None:
-                self._matcher.remove([slot])
-            self._tidy()
+            store, matcher, _ = self.index
+            slot = self.slot(id)
+            if slot not in store.disabled:
+                matcher.remove([slot])
+            store.remove(id, slot)
+            self.tidy()
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """Give the slots of removed subscriptions back, if they are many."""
-        store, matcher = self._held
-        if store.waste <= max(1_000, len(store)):
+        store, matcher, _ = self.index
+        if store.waste <= max(_WASTE, len(store)):
             return
         import numpy as np
 
@@ -229,33 +195,55 @@ class Collection(Lockable):
         slots = np.full(len(store.ids), -1, np.int32)
         slots[left] = np.arange(len(left))
         other = store.renumbered(left)
-        setting = self._setting(other, self.taxonomies)
-        self._held = _Held(other, matcher.renumbered(slots, setting))
+        setting = self._new_setting(other)
+        renumbers = capability(matcher, Renumbers)
+        if renumbers is not None:
+            self._set(other, renumbers.renumbered(slots, setting))
+        else:
+            self._set(other, self._loaded(other, setting))
+
+    def tidy_whole(self) -> None:
+        """Give all slots of removed subscriptions back, while the matcher has nothing yet."""
+        store = self.index.store
+        if store.waste:
+            import numpy as np
+
+            self.use(store.renumbered(np.fromiter(store.slots(), np.int32)), self.reader.schema)
+
+    def _loaded(self, store: Store, setting: Setting) -> Matcher:
+        """A matcher with all subscriptions of a store."""
+        matcher = self._make(setting)
+        load = matcher.load()
+        for slot in store.slots():
+            if slot not in store.disabled:
+                load.add(slot, normalise(setting.expressions(slot), setting.world.limits))
+        load.install()
+        return matcher
 
     def enable(self, id: str) -> None:
         """Let a disabled subscription match again."""
         with self._lock:
-            slot = self._slot(id)
-            if slot in self._store.disabled:
-                self._take(dataclasses.replace(self[id], enabled=True), slot)
+            slot = self.slot(id)
+            if slot in self.index.store.disabled:
+                old = self[id]
+                row = Row(0, old.id, old.text, old.metadata or None)
+                self.take(self.reader.prepare(row), slot)
 
     def disable(self, id: str) -> None:
         """Keep a subscription, but let it match nothing."""
         with self._lock:
-            slot = self._slot(id)
-            if slot not in self._store.disabled:
-                self._matcher.remove([slot])
-                self._store.disabled.add(slot)
+            slot = self.slot(id)
+            if slot not in self.index.store.disabled:
+                self.index.matcher.remove([slot])
+                self.index.store.disabled.add(slot)
+
+    # What they mean.
 
     def change_taxonomy(
-        self, taxonomy: Taxonomies | TaxonomyLike, *, attribute: str | None = None
+        self, taxonomy: Taxonomies | TaxonomyLike, attribute: str | None = None
     ) -> None:
-        """Use another taxonomy from the next event on; what asks for ``is a`` is compiled anew.
-
-        It is for one ``attribute``, or for all that have none of their own; ``Taxonomies`` take the
-        place of all. The terms that subscriptions ask for must be in it, or nothing is changed.
-        """
-        if self.schema is not None:
+        """Use another taxonomy from the next event on."""
+        if self.reader.schema is not None:
             raise SchemaError("the taxonomies are those of the schema, which nothing changes")
         if isinstance(taxonomy, Taxonomies) and attribute is not None:
             raise TaxonomyError("an attribute has one taxonomy; give several without attribute=")
@@ -263,65 +251,77 @@ class Collection(Lockable):
             if isinstance(taxonomy, Taxonomies):
                 taxonomies = taxonomy
             else:
-                taxonomies = self.taxonomies.changed(taxonomy, attribute)
-            store, matcher = self._held
-            expressions = {
-                slot: self._expression(slot, store)
-                for slot in {*matcher.slots_of_terms(), *store.disabled}
+                taxonomies = self.world.taxonomies.changed(taxonomy, attribute)
+            self._change_world(self.world._replace(taxonomies=taxonomies))
+            self.reader = self._reader(None, self.reader.prefixes)
+
+    def _change_world(self, world: World) -> None:
+        store, matcher, _ = self.index
+        setting = self._new_setting(store, world)
+        renumbers = capability(matcher, Renumbers)
+        slots = store.slots() if renumbers is None else renumbers.slots_of_terms()
+        expressions = {slot: setting.expressions(slot) for slot in {*slots, *store.disabled}}
+        for expression in expressions.values():
+            check_supported(expression, world)
+        if renumbers is None:
+            self._set(store, self._loaded(store, setting))
+        else:
+            some = {
+                slot: normalise(expression, world.limits)
+                for slot, expression in expressions.items()
+                if slot not in store.disabled
             }
-            for expression in expressions.values():
-                check_supported(expression, taxonomies)
-            setting = self._setting(store, taxonomies)
-            for slot in store.disabled:
-                del expressions[slot]
-            self._held = _Held(store, matcher.recompiled(expressions, setting))
-            self.taxonomies = taxonomies
+            self._set(store, renumbers.recompiled(some, setting))
+        self.world = world
 
     def extend(self, extension: Schema | str | bytes | Mapping[str, Any]) -> Schema:
-        """Extend the schema (``Schema.extend``) for all that comes from now on; return the new one.
-
-        No extension changes what there is, so all subscriptions stay as they are.
-        """
+        """Extend the schema for all that comes from now on; return the new one."""
         with self._lock:
-            if self.schema is None:
+            if self.reader.schema is None:
                 raise SchemaError("the engine has no schema: give it one by Engine(schema=…)")
-            schema = self.schema.extend(extension)
+            schema = self.reader.schema.extend(extension)
             taxonomies = vocabulary(schema)
-            if taxonomies != self.taxonomies:
-                store, matcher = self._held
-                setting = self._setting(store, taxonomies)
-                self._held = _Held(store, matcher.recompiled({}, setting))
-                self.taxonomies = taxonomies
-            self._reader = SubscriptionReader(self._prefixes, self.limits, schema)
-            self._shapes = None
+            if taxonomies != self.world.taxonomies:
+                self._change_world(self.world._replace(taxonomies=taxonomies))
+            self.reader = self._reader(schema, self.reader.prefixes)
         return schema
 
-    def _slot(self, id: str) -> Slot:
-        slot = self._store.slot(id) if isinstance(id, str) else None
-        if slot is None:
-            hint = suggestion(str(id), (self._store.ids[slot] for slot in self._store.slots()))
-            message = f"no subscription has the id {id!r}" + (f"; {hint}" if hint else "")
-            raise UnknownIdError(message)
-        return slot
+    # What there is.
 
-    def _subscription(self, slot: Slot) -> Subscription:
-        store = self._store
+    def slot(self, id: str) -> Slot:
+        """The slot of an id; raises if there is none."""
+        return _slot(self.index.store, id)
+
+    def __getitem__(self, id: str) -> Subscription:
+        store = self.index.store
+        return self._subscription(store, _slot(store, id))
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and self.index.store.slot(id) is not None
+
+    def __iter__(self) -> Iterator[Subscription]:
+        store = self.index.store.copy()
+        return (self._subscription(store, slot) for slot in store.slots())
+
+    def __len__(self) -> int:
+        return len(self.index.store)
+
+    def _subscription(self, store: Store, slot: Slot) -> Subscription:
+        text = store.texts[slot]
+        expression = store.expressions.get(slot)
         return Subscription(
             store.ids[slot],
-            store.texts[slot],
-            self._expression(slot, store),
+            text,
+            self.reader.parse(text) if expression is None else expression,
             store.metadata.get(slot, {}),
             slot not in store.disabled,
         )
 
-    def __getitem__(self, id: str) -> Subscription:
-        return self._subscription(self._slot(id))
 
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and self._store.slot(id) is not None
-
-    def __iter__(self) -> Iterator[Subscription]:
-        return map(self._subscription, list(self._store.slots()))
-
-    def __len__(self) -> int:
-        return len(self._store)
+def _slot(store: Store, id: Any) -> Slot:
+    slot = store.slot(id) if isinstance(id, str) else None
+    if slot is None:
+        hint = suggestion(str(id), (store.ids[slot] for slot in store.slots()))
+        message = f"no subscription has the id {id!r}" + (f"; {hint}" if hint else "")
+        raise UnknownIdError(message)
+    return slot

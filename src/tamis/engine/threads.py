@@ -6,11 +6,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.errors import TamisError
 from tamis.matching.batch import Batch
-from tamis.matching.protocol import Pairs, View
+from tamis.matching.protocol import View
+
+if TYPE_CHECKING:
+    from tamis.matching.pairs import Pairs
 
 _LEAST = 1_024
 """Rows below which a batch is not worth dividing among threads."""

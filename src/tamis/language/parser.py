@@ -59,6 +59,7 @@ def parse(
     ``prefixes`` are for IRIs in graph patterns; ``attributes``, if given, are the dotted paths
     that may occur: any other is an error with a hint.
     """
+    check_text(text, limits)
     return Parser(text, prefixes or {}, attributes, limits).parse()
 
 
@@ -76,7 +77,7 @@ def check_text(text: str, limits: Limits) -> None:
 
 
 class Parser(Cursor):
-    """Reads one text."""
+    """Reads one text, which ``check_text`` has seen."""
 
     def __init__(
         self,
@@ -86,7 +87,6 @@ class Parser(Cursor):
         limits: Limits = LIMITS,
         start: int = 0,
     ) -> None:
-        check_text(text, limits)
         declared, start = read_prefixes(text, start)
         self.prefixes = {**prefixes, **declared}
         self.attributes = attributes

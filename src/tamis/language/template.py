@@ -40,6 +40,14 @@ Constants = Sequence[Constant]
 Build = Callable[[Constants], Any]
 
 
+class Split(NamedTuple):
+    """A text, its key, and its literals."""
+
+    text: str
+    key: Key
+    literals: list[str]
+
+
 class Template(NamedTuple):
     """How literals become constants, and constants the tree."""
 
@@ -72,7 +80,11 @@ class Templates:
 
     def parse(self, text: str) -> Expression:
         """The expression that a text denotes."""
-        key, literals = self._split(text)
+        return self.expression(self.split(text))
+
+    def expression(self, split: Split) -> Expression:
+        """The expression of a text that was split."""
+        text, key, literals = split
         template = self._known.get(key)
         if template is not None:
             try:
@@ -83,23 +95,23 @@ class Templates:
             return self._learn(text, key, literals)
         return self._parser(text).parse()
 
-    def recognise(self, text: str, *, at_once: bool = False) -> tuple[Template, list[str]] | None:
-        """The template of a text and its literals, which need not be valid; None if it has none,
-        or if nobody has seen it, unless it is to be learned at once."""
-        key, literals = self._split(text)
-        if key not in self._known and (at_once or hash(key) in self._seen):
+    def template(self, split: Split) -> Template | None:
+        """The template of a text that was split; None if it has none, or is seen for the first
+        time. Its literals need not be valid."""
+        text, key, literals = split
+        if key not in self._known and hash(key) in self._seen:
             self._learn(text, key, literals)
-        template = self._known.get(key)
-        return None if template is None else (template, literals)
+        return self._known.get(key)
 
-    def _split(self, text: str) -> tuple[Key, list[str]]:
+    def split(self, text: str) -> Split:
+        """The literals of a text, and what stands between them."""
         check_text(text, self._limits)
         if "{" in text or "#" in text or "`" in text:
-            return (), []
+            return Split(text, (), [])
         pieces = LITERALS.split(text)
         literals = pieces[1::2]
         sorts = "".join([literal[0] for literal in literals]).translate(_SORTS)
-        return (sorts, *pieces[::2]), literals
+        return Split(text, (sorts, *pieces[::2]), literals)
 
     def _parser(self, text: str) -> Parser:
         return Parser(text, self._prefixes, self._attributes, self._limits)

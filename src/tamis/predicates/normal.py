@@ -101,6 +101,8 @@ class NormalForm:
     """The conjunctions of a subscription; it matches if one of them does."""
 
     conjunctions: tuple[Conjunction, ...]
+    expression: Expression
+    """What it is the normal form of."""
 
     @property
     def never_matches(self) -> bool:
@@ -113,7 +115,7 @@ def normalise(expression: Expression, limits: Limits = LIMITS) -> NormalForm:
     found = _disjuncts(expression, True, limits.conjunctions)
     for conjunction in found:
         _check_variables(conjunction)
-    return NormalForm(tuple(found))
+    return NormalForm(tuple(found), expression)
 
 
 def _disjuncts(node: Expression, positive: bool, limit: int) -> list[Conjunction]:

@@ -27,6 +27,7 @@ from tamis.predicates.operands import Constant
 from tamis.predicates.texts import compile_like, compile_regex, fold
 
 Truth = bool | None
+FALSE, TRUE, UNKNOWN, FAILED, OPEN = range(5)
 
 _ORDERS: dict[str, Callable[[int], bool]] = {
     "<": lambda order: order < 0,

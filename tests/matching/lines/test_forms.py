@@ -117,7 +117,7 @@ def test_they_need_no_oracle_and_agree_with_it() -> None:
     for text in TEXTS:
         sieve.subscribe(text)
         scan.subscribe(text)
-    assert all(segment.is_plain for segment in sieve._matcher.segments())
+    assert all(segment.is_plain for segment in sieve.subscriptions.index.matcher.segments())
     expected = [sorted(scan[id].text for id in scan.match({"x": value})) for value in VALUES]
     events = [{"x": value} for value in VALUES]
     assert [sorted(sieve[id].text for id in sieve.match(event)) for event in events] == expected

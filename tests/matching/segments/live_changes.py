@@ -17,7 +17,7 @@ from tests.strategies import attribute_expressions
 
 
 def snapshot_of(engine: tamis.Engine) -> Any:
-    return engine._matcher._snapshot  # type: ignore[attr-defined]
+    return engine.subscriptions.index.matcher._snapshot  # type: ignore[attr-defined]
 
 
 class LiveChanges(RuleBasedStateMachine):

@@ -24,7 +24,7 @@ from tamis.matching.segments.sample import (
     SLICE,
     Sample,
     drawn,
-    expecting,
+    statistics_of,
 )
 from tamis.matching.segments.segment import Segment, SegmentBuilder
 from tamis.matching.segments.statistics import AxisStatistics, smoothed
@@ -82,7 +82,7 @@ def test_presence_and_mass_of_axes(columns: bool) -> None:
     ] * 10
     source = pa.Table.from_pylist(events, pa.schema({"kind": pa.string(), "price": pa.int64(),
         "coupon": pa.int64()})) if columns else events  # fmt: skip
-    presence, mass = expecting(batches(source))(segment.axes)
+    presence, mass = statistics_of(batches(source))(segment.axes)
     known = {str(axis.key): (presence[n], mass[n]) for n, axis in enumerate(segment.axes)}
     for name, expected in (("kind (string)", 0.99), ("price (number)", 0.99)):
         assert known[name][0] == pytest.approx(expected, abs=0.01)
@@ -97,7 +97,7 @@ def test_presence_and_mass_of_axes(columns: bool) -> None:
 def test_points_of_lists_are_counted_one_by_one() -> None:
     segment = segment_of("tags = 'a'", "tags = 'b'")
     events = [{"tags": ["a", "a", "a", "b"]}, {"tags": []}]
-    presence, mass = expecting(batches(events))(segment.axes)
+    presence, mass = statistics_of(batches(events))(segment.axes)
     assert presence[0] == pytest.approx((4 + PRESENCE) / 6)
     assert mass[0] is not None
     assert mass[0].max() > 0.4
@@ -106,7 +106,7 @@ def test_points_of_lists_are_counted_one_by_one() -> None:
 def test_what_is_found_has_no_statistics() -> None:
     segment = segment_of("title contains text 'oak' and price < 3")
     axes = [*segment.axes, segment.sought[0].found.axis]
-    presence, mass = expecting(batches([{"title": "oak", "price": 3}] * 9))(axes)
+    presence, mass = statistics_of(batches([{"title": "oak", "price": 3}] * 9))(axes)
     assert mass[-1] is None
     assert presence[-1] == PRESENCE
     assert all(each is not None for each in mass[:-1])
@@ -121,7 +121,7 @@ def test_events_that_cannot_be_read_teach_nothing() -> None:
 
 
 def test_an_axis_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = expecting(batches([{"kind": "a"}]))
+    known = statistics_of(batches([{"kind": "a"}]))
     axes = segment_of("kind = 'a'").axes
     first = known(axes)
     monkeypatch.setattr(known, "_batches", None)
@@ -272,7 +272,7 @@ def test_learning_chooses_other_keys_that_cost_less() -> None:
 def test_an_attribute_that_is_rare_gates_its_subscriptions() -> None:
     texts = [f"price < {n + 1} and score > {n}" for n in range(MANY)]
     events = [{"price": n % 100, **({"score": n} if n % 50 == 0 else {})} for n in range(3_000)]
-    segment, known = segment_of(*texts), expecting(batches(events))
+    segment, known = segment_of(*texts), statistics_of(batches(events))
     engine = tamis.Engine()
     engine.subscribe_many(dict(zip(map(str, range(MANY)), texts)))
     engine.learn(events)
@@ -380,7 +380,7 @@ def test_changes_meanwhile_are_not_lost() -> None:
     for id, _ in texts[: third // 2]:
         scan.unsubscribe(id)
     assert pairs_of(engine, events) == pairs_of(scan, events)
-    matcher: Any = engine._matcher
+    matcher: Any = engine.subscriptions.index.matcher
     assert {each.learned for each in matcher._snapshot.segments} == {5}
 
 
@@ -388,10 +388,10 @@ def test_slots_that_are_given_back_leave_what_was_learned() -> None:
     engine, events = tamis.Engine(), light_events()
     engine.subscribe_many(ranges(1_500))
     engine.learn(events)
-    held = engine._held
+    held = engine.subscriptions.index
     for n in range(1_400):
         engine.unsubscribe(f"s{n}")
-    assert engine._held is not held
+    assert engine.subscriptions.index is not held
     engine.settle()
     assert engine._expected() is not None
     assert [group.signature for group in engine.plan().groups if group.boxes > 10] == [

@@ -233,7 +233,7 @@ def test_who_reads_does_not_wait_to_freeze(monkeypatch: pytest.MonkeyPatch) -> N
     engine.subscribe("t like '%x%'", id="x")
     found: list[list[str]] = []
     reader = threading.Thread(target=lambda: found.append(engine.match({"t": "7x"})))
-    with engine._matcher._lock:
+    with engine.subscriptions.index.matcher._lock:
         reader.start()
         reader.join(60)
         assert found == [["x"]]

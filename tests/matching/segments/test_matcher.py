@@ -284,7 +284,7 @@ def test_freezing_keeps_up_with_a_busy_thread() -> None:
     engine = tamis.Engine()
     for number in range(3 * sieve_matcher.LIVE + 2_000):
         engine.subscribe(f"a = {number % 50} and b < {number}", id=str(number))
-    assert len(engine._matcher._snapshot.lives) <= 2
+    assert len(engine.subscriptions.index.matcher._snapshot.lives) <= 2
     engine.settle()
     assert len(engine.match({"a": 7, "b": -1})) == len(range(7, len(engine), 50))
 

@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.bindings.evaluation import World
 from tamis.language.parser import parse
 from tamis.matching.axes.axis import FOUND, Axis
 from tamis.matching.batch import batches
 from tamis.matching.boxes import compiler as sides
 from tamis.matching.boxes.layout import Boxes, Statistics
+from tamis.matching.fallbacks import Fallbacks
 from tamis.matching.lines.forms import FORM_LINES
 from tamis.matching.lines.line import UNUSED, USED, WIDE
 from tamis.matching.lines.registry import (
@@ -29,18 +31,17 @@ from tamis.matching.lines.registry import (
     timestamp_line,
 )
 from tamis.matching.lines.taxonomy import TermLines
-from tamis.matching.protocol import Setting
-from tamis.matching.scan import Trial
 from tamis.matching.segments import merging
 from tamis.matching.segments.matcher import SieveMatcher
 from tamis.matching.segments.merging import TooManyAxesError, merged
 from tamis.matching.segments.segment import Segment
+from tamis.matching.setting import Setting
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
-from tamis.model.events.event import Event
 from tamis.model.limits import LIMITS
 from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates.expression import Expression
+from tamis.predicates.normal import normalise
 from tests.contract.naive import count_bindings
 from tests.contract.strategies import dense_events, dense_expressions
 from tests.matching.lines.test_lines import (
@@ -255,10 +256,8 @@ class Subscriptions:
         self.expressions = dict(expressions)
 
     def matcher(self) -> SieveMatcher:
-        return SieveMatcher(Setting(TAXONOMIES, LIMITS, self._decide))
-
-    def _decide(self, event: Event, slot: int) -> bool:
-        return Trial(event, TAXONOMIES, LIMITS).verdict(self.expressions[slot]) is True
+        world = World(TAXONOMIES, LIMITS)
+        return SieveMatcher(Setting(world, self.expressions.__getitem__, Fallbacks()))
 
     def apart(self, count: int) -> SieveMatcher:
         """A matcher with as many segments."""
@@ -267,7 +266,7 @@ class Subscriptions:
             load = matcher.load()
             for slot, expression in self.expressions.items():
                 if slot % count == number:
-                    load.add(slot, expression)
+                    load.add(slot, normalise(expression))
             load.install()
         return matcher
 

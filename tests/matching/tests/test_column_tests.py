@@ -10,7 +10,7 @@ import pytest
 
 import tamis
 from tamis.matching.boxes import compiler as sides
-from tamis.matching.protocol import Setting
+from tamis.matching.setting import Setting
 
 pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning")
 
@@ -92,11 +92,13 @@ def test_columns_and_events_as_the_oracle_says(
     expected = pairs(scan, rows)
     table = pa.Table.from_pylist(rows)
 
-    def refuse(event: Any, slot: int) -> bool:
+    def refuse(slot: int) -> Any:
         raise AssertionError(f"the oracle was asked about {TEXTS[slot]}")
 
-    setting: Setting = sieve._matcher._setting
-    monkeypatch.setattr(sieve._matcher, "_setting", setting._replace(oracle=refuse))
+    setting: Setting = sieve.subscriptions.index.matcher._setting
+    monkeypatch.setattr(
+        sieve.subscriptions.index.matcher, "_setting", setting._replace(expressions=refuse)
+    )
     assert pairs(sieve, rows) == expected
     assert pairs(sieve, table) == expected
     assert pairs(sieve, table.slice(1)) == [(row - 1, id) for row, id in expected if row]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis import Algorithm
+from tamis.predicates.normal import normalise
 from tamis.published import naive
 from tamis.published.boxes import BoxTable
 from tamis.published.frame import matcher as matcher_module
@@ -48,7 +49,7 @@ def comparing() -> Iterator[None]:
 
 
 def state_of(engine: tamis.Engine) -> Any:
-    return engine._matcher._state  # type: ignore[attr-defined]
+    return engine.subscriptions.index.matcher._state  # type: ignore[attr-defined]
 
 
 def test_a_comparison_is_a_predicate() -> None:
@@ -104,10 +105,12 @@ def test_comparisons_are_exact(
     expressions = {str(number): tamis.parse(text) for number, text in enumerate(several)}
     engine = tamis.Engine(matcher=Algorithm("naive", types=way))
     if bulk:
-        load = engine._matcher.load()
+        load = engine.subscriptions.index.matcher.load()
         for number, one in enumerate(expressions.values()):
-            load.add(number, one)
-            engine._store.add(str(number), engine._store.reserve(str(number), str(one)))
+            load.add(number, normalise(one))
+            engine.subscriptions.index.store.add(
+                str(number), engine.subscriptions.index.store.reserve(str(number), str(one))
+            )
         load.install()
     else:
         for id, one in expressions.items():

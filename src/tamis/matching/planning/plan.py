@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from tamis.matching.planning.access import (
     distinct,
     words_of,
 )
-from tamis.matching.planning.tables import Cells, Tabular, figure
+from tamis.matching.planning.tables import Cells, Tabular, fallback_rows, figure
 from tamis.matching.segments.segment import Expectations, Segment
 from tamis.matching.sieve.build import Sieve
 
@@ -166,6 +166,8 @@ class Stats(Tabular):
     """By part: constants, tests, slots, table, signatures, lines."""
     cost: float
     """Nanoseconds that an event is expected to pay."""
+    fallbacks: Mapping[str, int] = field(default_factory=dict)
+    """Rows of columns that had to be read one by one, by reason."""
 
     @property
     def nbytes(self) -> int:
@@ -188,6 +190,7 @@ class Stats(Tabular):
         rows = [[name, f"{getattr(self, name):,}"] for name in names]
         rows += [[f"bytes of {part}", f"{count:,}"] for part, count in self.bytes.items()]
         rows.append(["bytes", f"{self.nbytes:,}"])
+        rows += fallback_rows(self.fallbacks)
         return Cells(["what", "count"], rows, f"{figure(self.cost)} ns an event")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,11 @@ class Cells(NamedTuple):
     head: list[str]
     rows: list[list[str]]
     below: str
+
+
+def fallback_rows(fallbacks: Mapping[str, int]) -> list[list[str]]:
+    """A row for each reason why columns were read row by row."""
+    return [[f"rows read one by one: {why}", f"{count:,}"] for why, count in fallbacks.items()]
 
 
 class Tabular(ABC):

@@ -94,7 +94,8 @@ def arrow_points(
     try:
         return _points(batch, axes, valued)
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise UnsupportedTypeError from error  # the reader says what is wrong, and where
+        reason = f"Arrow cannot read its columns ({type(error).__name__})"
+        raise UnsupportedTypeError(reason) from error  # the reader says what is wrong, and where
 
 
 def _points(batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path]) -> Points:
@@ -125,10 +126,10 @@ def _alternatives(array: Any, node: PathTree, axes: Sequence[Axis]) -> Alternati
     if isinstance(kind, pa.BaseExtensionType):
         return _alternatives(array.storage, node, axes)
     if types.is_map(kind) or types.is_union(kind):
-        raise UnsupportedTypeError
+        raise UnsupportedTypeError(f"columns of {kind}")
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         if types.is_nested(kind.value_type):
-            raise UnsupportedTypeError
+            raise UnsupportedTypeError(f"columns of {kind}")
     elif types.is_struct(kind):
         return _fields([field.name for field in kind], _flat(array), len(array), node, axes)
     elif types.is_nested(kind):
@@ -163,7 +164,7 @@ def _flat(array: Any) -> Sequence[Any]:
     Of runs under a null struct Arrow makes an invalid array, so those are left to the reader.
     """
     if array.null_count and any(types.is_run_end_encoded(field.type) for field in array.type):
-        raise UnsupportedTypeError
+        raise UnsupportedTypeError(f"columns of {array.type}")
     fields: Sequence[Any] = array.flatten()
     return fields
 
@@ -243,10 +244,10 @@ def _present(array: Any, path: Path) -> NDArray[np.bool_]:
         return _present(array.storage, path)
     kind = array.type
     if types.is_map(kind) or types.is_union(kind):
-        raise UnsupportedTypeError
+        raise UnsupportedTypeError(f"columns of {kind}")
     encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
     if encoded and types.is_nested(kind.value_type):
-        raise UnsupportedTypeError
+        raise UnsupportedTypeError(f"columns of {kind}")
     if not path:
         return valid_rows(array)
     if types.is_struct(kind):
@@ -270,7 +271,7 @@ def _values(array: Any, path: Path, owner: Rows) -> Iterator[tuple[Rows, Any]]:
     kind = array.type
     encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
     if types.is_union(kind) or (encoded and types.is_nested(kind.value_type)):
-        raise UnsupportedTypeError
+        raise UnsupportedTypeError(f"columns of {kind}")
     if isinstance(kind, pa.BaseExtensionType):
         yield from _values(array.storage, path, owner)
     elif types.is_struct(kind):

@@ -19,7 +19,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from tamis.matching.batch import Batch
 from tamis.matching.boxes.compiler import MAX_AXES
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.lines.taxonomy import TermLines
-from tamis.matching.protocol import Setting, Slot
+from tamis.matching.pairs import Hits
 from tamis.matching.segments.freezing import frozen_boxes, frozen_forms
 from tamis.matching.segments.live import Live, LiveView
 from tamis.matching.segments.merging import TooManyAxesError, merged
@@ -40,14 +40,11 @@ from tamis.matching.segments.segment import Segment, SegmentBuilder
 from tamis.matching.segments.snapshot import NEVER, DatedSegment, Snapshot
 from tamis.matching.segments.statistics import AxisStatistics
 from tamis.matching.segments.upkeep import to_merge, to_teach, to_tidy
-from tamis.matching.segments.view import SieveView, match_event
+from tamis.matching.segments.view import SieveView
+from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
-from tamis.predicates.expression import Expression
-from tamis.predicates.normal import normalise
-
-if TYPE_CHECKING:
-    from tamis.matching.planning.plan import Stats
+from tamis.predicates.normal import NormalForm
 
 LIVE = 4_096
 """Weight of the live part when it is full, and changes after which segments are looked at."""
@@ -63,13 +60,11 @@ _WAITING = 8
 class SieveMatcher(Lockable):
     """Keeps subscriptions in segments; one thread at a time changes it, any number match."""
 
-    compiles = True
-
     def __init__(self, setting: Setting, sample: Sample | None = None) -> None:
         super().__init__()
         self._setting = setting
         self._sample = Sample() if sample is None else sample
-        self._terms = TermLines(setting.taxonomies)
+        self._terms = TermLines(setting.world.taxonomies)
         self._live = Live(self._terms)
         nobody = np.full(1_024, NEVER)
         self._snapshot = Snapshot((), (self._live.view(),), 0, 0, nobody)
@@ -78,11 +73,16 @@ class SieveMatcher(Lockable):
         self._failure: BaseException | None = None
         self._compiled = _FrozenLives((), [])
 
+    def __len__(self) -> int:
+        now = self._everything()
+        slots = [np.empty(0, np.int32), *(each.segment.slots() for each in now.segments)]
+        found = np.concatenate(slots)
+        return int((now.died[found] > now.epoch).sum())
+
     # Changes.
 
-    def add(self, slot: Slot, expression: Expression, gone: Iterable[Slot] = ()) -> None:
+    def add(self, slot: Slot, form: NormalForm, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription, in the place of others."""
-        form = normalise(expression, self._setting.limits)
         with self._lock:
             segments = []
             try:
@@ -108,7 +108,7 @@ class SieveMatcher(Lockable):
 
     def load(self) -> SieveLoad:
         """Begin to take in many at once, as a segment of their own."""
-        return SieveLoad(self, self._setting, self._terms)
+        return SieveLoad(self, self._terms)
 
     def install(self, segment: Segment, gone: Iterable[Slot] = ()) -> None:
         """Let events see a segment, and not see others."""
@@ -123,7 +123,7 @@ class SieveMatcher(Lockable):
             self._sample.learn(sample)
             self._wake()
 
-    def expected(self) -> AxisStatistics | None:
+    def statistics(self) -> AxisStatistics | None:
         """What is known about events; None if that is nothing."""
         return self._sample.expected()
 
@@ -214,7 +214,7 @@ class SieveMatcher(Lockable):
     def _freeze(self, view: LiveView) -> None:
         """Make a segment of a live part."""
         now, learned = self._snapshot, self._sample.times
-        segments = self._frozen(view, now, self.expected())
+        segments = self._frozen(view, now, self.statistics())
         aged = tuple(DatedSegment(segment, now.epoch, learned=learned) for segment in segments)
         for each in aged:
             each.segment.warm_up()
@@ -250,7 +250,7 @@ class SieveMatcher(Lockable):
         slots = np.arange(len(now.died), dtype=np.int32)
         slots[now.died <= now.epoch] = -1
         try:
-            whole = merged([each.segment for each in parts], slots, self.expected())
+            whole = merged([each.segment for each in parts], slots, self.statistics())
             whole.warm_up()
             found = [DatedSegment(whole, now.epoch, learned=learned)] if whole.boxes else []
         except TooManyAxesError:
@@ -278,7 +278,7 @@ class SieveMatcher(Lockable):
     def renumbered(self, slots: NDArray[np.int32], setting: Setting) -> SieveMatcher:
         """Another matcher with the same subscriptions under other slots; -1 is left out."""
         other = SieveMatcher(setting, self._sample)
-        expected = self.expected()
+        expected = self.statistics()
         for segment in self.segments():
             other.install(merged([segment], slots, expected))
         return other
@@ -291,21 +291,21 @@ class SieveMatcher(Lockable):
         slots: list[Slot] = found[now.died[found] > now.epoch].tolist()
         return slots
 
-    def recompiled(self, some: Mapping[Slot, Expression], setting: Setting) -> SieveMatcher:
+    def recompiled(self, some: Mapping[Slot, NormalForm], setting: Setting) -> SieveMatcher:
         """Another matcher with the same subscriptions, some of them compiled anew."""
         now = self._everything()
         slots = np.arange(len(now.died), dtype=np.int32)
         slots[now.died <= now.epoch] = -1
         slots[list(some)] = -1
         other = SieveMatcher(setting, self._sample)
-        expected = self.expected()
+        expected = self.statistics()
         for each in now.segments:
             left = merged([each.segment], slots, expected)
             if left.boxes:
                 other.install(left)
         load = other.load()
-        for slot, expression in some.items():
-            load.add(slot, expression)
+        for slot, form in some.items():
+            load.add(slot, form)
         load.install()
         return other
 
@@ -322,12 +322,6 @@ class SieveMatcher(Lockable):
             return None
         return frozenset(axis.key.path[0] for segment in segments for axis in segment.axes)
 
-    def stats(self) -> Stats:
-        """How much the segments hold."""
-        from tamis.matching.planning.plan import stats_of
-
-        return stats_of(self.segments(), self.expected())
-
     def _everything(self) -> Snapshot:
         """The snapshot with segments in the place of live parts."""
         now = self._snapshot
@@ -341,10 +335,10 @@ class SieveMatcher(Lockable):
             self._compiled = found
         return now._replace(segments=(*now.segments, *found.segments), lives=())
 
-    def match(self, event: Event) -> list[Slot]:
-        """The slots of all subscriptions that the event matches."""
+    def match(self, event: Event) -> Hits:
+        """The subscriptions that the event matches."""
         now = self._snapshot
-        found = match_event(now, self._setting.oracle, event)
+        found = SieveView(now, self._setting).match(event)
         if now.lives[0].asked[0] >= ASKED:
             self._freeze_soon(now)
         return found
@@ -362,7 +356,7 @@ class SieveMatcher(Lockable):
 
     def view(self) -> SieveView:
         """What there is now, for many events."""
-        return SieveView(self._everything(), self._setting.oracle, self._sample.see)
+        return SieveView(self._everything(), self._setting, self._sample.see)
 
     # Files.
 
@@ -388,14 +382,13 @@ class SieveMatcher(Lockable):
 class SieveLoad:
     """Subscriptions on their way into a segment of their own."""
 
-    def __init__(self, matcher: SieveMatcher, setting: Setting, terms: TermLines) -> None:
+    def __init__(self, matcher: SieveMatcher, terms: TermLines) -> None:
         self._matcher = matcher
         self._builder = SegmentBuilder(terms)
-        self._setting = setting
 
-    def add(self, slot: Slot, expression: Expression) -> None:
+    def add(self, slot: Slot, form: NormalForm) -> None:
         """Take in one subscription."""
-        self._builder.add(slot, normalise(expression, self._setting.limits))
+        self._builder.add(slot, form)
 
     def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape."""
@@ -403,7 +396,7 @@ class SieveLoad:
 
     def install(self, gone: Iterable[Slot] = ()) -> None:
         """Compile the segment, and let events see it, in the place of others."""
-        self._matcher.install(self._builder.finish(self._matcher.expected()), gone)
+        self._matcher.install(self._builder.finish(self._matcher.statistics()), gone)
 
 
 class _FrozenLives(NamedTuple):

@@ -77,7 +77,7 @@ class Sample(Lockable):
         return AxisStatistics(joined(slices)) if slices else None
 
 
-def expecting(batches: Iterable[Batch]) -> AxisStatistics:
+def statistics_of(batches: Iterable[Batch]) -> AxisStatistics:
     """What some of these events tell."""
     return AxisStatistics(joined(drawn(batches)))
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.protocol import Pairs
+from tamis.matching.pairs import Pairs
 from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import Segment
 
@@ -58,5 +58,4 @@ class Snapshot(NamedTuple):
         """Pairs without the subscriptions that were removed after an epoch."""
         if self.last <= since:
             return pairs
-        kept = self.died[pairs.slot] > self.epoch
-        return Pairs(pairs.row[kept], pairs.slot[kept])
+        return pairs.take(self.died[pairs.slot] > self.epoch)

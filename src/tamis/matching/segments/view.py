@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.arrays.jit import kernel
+from tamis.bindings.evaluation import Answer
 from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import Batch
+from tamis.matching.fallbacks import Fallbacks
+from tamis.matching.pairs import (
+    Hits,
+    Pairs,
+    answered,
+    asked_hits,
+    distinct,
+    hits_of,
+    joined,
+    limited,
+    mark_first,
+)
 from tamis.matching.points.of_columns import TooManyPointsError, UnsupportedTypeError, arrow_points
 from tamis.matching.points.of_events import Points, points_of
-from tamis.matching.protocol import Pairs, Slot
 from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import NOTHING, Segment
 from tamis.matching.segments.snapshot import DatedSegment, Snapshot
+from tamis.matching.setting import Setting, Slot
 from tamis.matching.tests.column_tests import Candidates
 from tamis.model.events.event import Event
 from tamis.model.paths import Path
-
-Integers = NDArray[np.int32]
 
 EVENTS = 4_096
 """Events that are no columns, whose points are made at a time."""
@@ -30,78 +40,73 @@ CANDIDATES = 1 << 26
 """Pairs of a row and a conjunction that may have to be held at once."""
 
 
-def match_event(
-    snapshot: Snapshot, oracle: Callable[[Event, Slot], bool], event: Event
-) -> list[Slot]:
-    """The slots of all subscriptions that one event matches."""
-    slots: list[Slot] = []
-    for view in snapshot.lives:
-        if view.boxes:
-            slots += SieveView(snapshot, oracle).match_live(view, event)
-    for aged in snapshot.segments:
-        segment = aged.segment
-        found, rest = None, None
-        if not event.multiple or segment.projection.can_tell(event):
-            point = segment.projection.point(event)
-            found = segment.plain.match_one(point)
-            rest = NOTHING if segment.is_plain else segment.judged(event, point)
-        if found:
-            slots += snapshot.all_alive(found, aged.epoch)
-        if found is None or rest is None:
-            slots += SieveView(snapshot, oracle).match_segment(aged, event, plain=found is None)
-        elif not segment.is_plain:
-            certain, perhaps = rest
-            slots += snapshot.all_alive(certain, -1)
-            others = snapshot.all_alive(perhaps.keys() - certain.keys(), -1)
-            slots += (slot for slot in others if oracle(event, slot))
-    return slots
-
-
 class SieveView:
-    """One snapshot, and the oracle for what boxes cannot tell."""
+    """The subscriptions of one snapshot, and the oracle for what boxes cannot tell."""
+
+    __slots__ = ("_see", "_setting", "_snapshot")
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        oracle: Callable[[Event, Slot], bool],
-        see: Callable[[Batch], None] | None = None,
+        self, snapshot: Snapshot, setting: Setting, see: Callable[[Batch], None] | None = None
     ) -> None:
         self._snapshot = snapshot
-        self._oracle = oracle
+        self._setting = setting
         self._see = see
 
     # One event.
 
-    def match_segment(self, aged: DatedSegment, event: Event, *, plain: bool) -> Iterator[Slot]:
-        """The slots in a segment, without those of plain boxes if they are known already."""
-        for pairs in self._stabbed_by(aged, Batch([event]), None, plain=plain):
-            yield from pairs.slot.tolist()
+    def match(self, event: Event) -> Hits:
+        """The subscriptions that one event matches."""
+        snapshot = self._snapshot
+        slots: list[Slot] = []
+        asked: list[Slot] = []
+        answers: dict[Slot, Answer] = {}
+        for live in snapshot.lives:
+            if live.boxes:
+                slots += self._match_live(live, event, asked)
+        for dated in snapshot.segments:
+            segment = dated.segment
+            found, rest = None, None
+            if not event.multiple or segment.projection.can_tell(event):
+                point = segment.projection.point(event)
+                found = segment.plain.match_one(point)
+                rest = NOTHING if segment.is_plain else segment.judged(event, point)
+            if found:
+                slots += snapshot.all_alive(found, dated.epoch)
+            if found is None or rest is None:
+                pairs = self._segment_pairs(dated, Batch([event]), None, plain=found is None)
+                hits = hits_of(joined(list(pairs)))
+                slots += hits.slots
+                answers.update(hits.answers)
+            elif not segment.is_plain:
+                slots += snapshot.all_alive(rest.certain, -1)
+                asked += snapshot.all_alive(rest.perhaps.keys() - rest.certain.keys(), -1)
+        if asked:
+            hits = asked_hits(event, asked, self._setting.expressions, self._setting.world)
+            slots += hits.slots
+            answers.update(hits.answers)
+        return Hits(slots, answers)
 
-    def match_live(self, view: LiveView, event: Event) -> Iterator[Slot]:
-        """The slots in a live part."""
+    def _match_live(self, live: LiveView, event: Event, asked: list[Slot]) -> Iterable[Slot]:
+        """The slots of a live part that match; those that only the oracle can tell are added to
+        ``asked``."""
         points: Iterable[NDArray[np.int64]]
-        if view.projection.can_tell(event):
-            points = [view.projection.point(event)]
-        else:
-            found = points_of([event], list(view.axes), dtype=np.int64)
-            if found.left:
-                yield from self._asked(view, dict.fromkeys(view.slot.tolist()), event)
-                return
-            points = np.pad(found.ranks, ((0, 0), (0, 1)))  # a 0 behind each
         matched: dict[Slot, None] = {}
-        asked: dict[Slot, None] = {}
+        perhaps: dict[Slot, None] = {}
+        if live.projection.can_tell(event):
+            points = [live.projection.point(event)]
+        else:
+            found = points_of([event], list(live.axes), dtype=np.int64)
+            if found.left:
+                perhaps = dict.fromkeys(live.slot.tolist())
+            points = np.pad(found.ranks, ((0, 0), (0, 1)))  # a 0 behind each
         for point in points:
-            certain, perhaps = view.stabbed(point)
+            certain, others = live.stabbed(point)
             matched.update(dict.fromkeys(certain))
-            asked.update(dict.fromkeys(perhaps))
-        yield from self._snapshot.all_alive(matched, -1)
-        yield from self._asked(view, asked, event)
-
-    def _asked(self, view: LiveView, slots: Mapping[Slot, None], event: Event) -> Iterator[Slot]:
-        """Those of some slots in a live part that the oracle finds to match."""
-        view.asked[0] += len(slots)
-        alive = self._snapshot.all_alive(slots, -1)
-        return (slot for slot in alive if self._oracle(event, slot))
+            perhaps.update(dict.fromkeys(others))
+        if perhaps:
+            live.asked[0] += len(perhaps)
+            asked += self._snapshot.all_alive(perhaps, -1)
+        return self._snapshot.all_alive(matched, -1)
 
     # Batches.
 
@@ -109,60 +114,57 @@ class SieveView:
         """The pairs of many events, in chunks."""
         if self._see is not None:
             self._see(batch)
-        yield from limited(self._pairs(batch, limit), len(batch), limit)
+        found = (
+            pairs
+            for dated in self._snapshot.segments
+            for pairs in self._segment_pairs(dated, batch, limit)
+        )
+        yield from limited(found, len(batch), limit)
 
-    def _pairs(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
-        for aged in self._snapshot.segments:
-            yield from self._stabbed_by(aged, batch, limit)
-
-    def _stabbed_by(
-        self, aged: DatedSegment, batch: Batch, limit: int | None, *, plain: bool = True
+    def _segment_pairs(
+        self, dated: DatedSegment, batch: Batch, limit: int | None, *, plain: bool = True
     ) -> Iterator[Pairs]:
         """The pairs of a segment; without those of plain boxes, if they are known already."""
-        segment = aged.segment
+        segment = dated.segment
         conjunctions = len(segment.checks.conjunctions.slot)
+        fallbacks = self._setting.fallbacks
         for start, part in batch.parts(rows_at_once(conjunctions, batch)):
-            for first, piece, points in pointed(part, segment.axes, segment.valued):
+            for first, piece, points in pointed(part, segment.axes, segment.valued, fallbacks):
                 if plain:
-                    for pairs in self._stabbed(aged, points, limit):
+                    for pairs in self._plain_pairs(dated, points, limit):
                         yield pairs.shifted(start + first)
                 for pairs in self._candidates(segment, points, piece):
                     yield pairs.shifted(start + first)
                 for left in points.left:
                     slots = segment.slots()
                     everything = Pairs(np.full(len(slots), left, np.int32), slots)
-                    yield self._verified(everything, piece).shifted(start + first)
+                    yield self._answered(everything, piece).shifted(start + first)
 
-    def _stabbed(self, aged: DatedSegment, points: Points, limit: int | None) -> Iterator[Pairs]:
+    def _plain_pairs(
+        self, dated: DatedSegment, points: Points, limit: int | None
+    ) -> Iterator[Pairs]:
         """The pairs of plain boxes."""
         several = points.row is not None
-        stamp = np.full(aged.segment.most_slot + 1 if several else 0, -1, np.int32)
-        most = None if several or self._snapshot.last > aged.epoch else limit
-        for point, slot in aged.segment.stab(points, most):
+        stamp = np.full(dated.segment.most_slot + 1 if several else 0, -1, np.int32)
+        most = None if several or self._snapshot.last > dated.epoch else limit
+        for point, slot in dated.segment.stab(points, most):
             row = point
             if points.row is not None:
                 row = points.row[point].astype(np.int32)
                 kept = mark_first(row, slot, stamp)
                 row, slot = row[kept], slot[kept]
-            yield self._snapshot.alive(Pairs(row, slot), aged.epoch)
+            yield self._snapshot.alive(Pairs(row, slot), dated.epoch)
 
     def _candidates(self, segment: Segment, points: Points, batch: Batch) -> Iterator[Pairs]:
         """The matches of subscriptions that are more than boxes, each once."""
         found = segment.candidates(points, batch)
-        for pairs in decided(found, points.row, lambda asked: self._verified(asked, batch)):
+        for pairs in decided(found, points.row, lambda asked: self._answered(asked, batch)):
             yield self._snapshot.alive(pairs, -1)
 
-    def _verified(self, pairs: Pairs, batch: Batch) -> Pairs:
-        """Those of some candidates that the oracle finds to match."""
-        row, slot = self._snapshot.alive(pairs, -1)
-        return asked_pairs(Pairs(row, slot), batch, self._oracle)
-
-
-def asked_pairs(pairs: Pairs, batch: Batch, oracle: Callable[[Event, Slot], bool]) -> Pairs:
-    """Those of some pairs that the oracle finds to match."""
-    both = zip(pairs.row.tolist(), pairs.slot.tolist())
-    kept = np.fromiter((oracle(batch.event(row), slot) for row, slot in both), bool)
-    return Pairs(pairs.row[kept], pairs.slot[kept])
+    def _answered(self, pairs: Pairs, batch: Batch) -> Pairs:
+        """Those of some candidates that the oracle finds to match, or cannot tell."""
+        alive = self._snapshot.alive(pairs, -1)
+        return answered(alive, batch, self._setting.expressions, self._setting.world)
 
 
 def decided(
@@ -188,25 +190,6 @@ def decided(
         yield distinct(again)
 
 
-def limited(found: Iterable[Pairs], rows: int, limit: int | None) -> Iterator[Pairs]:
-    """Pairs without those that are beyond a limit for each row."""
-    if limit is None:
-        yield from found
-        return
-    taken = np.zeros(rows, np.int32)
-    for pairs in found:
-        kept = mark_within(pairs.row, taken, limit)
-        yield Pairs(pairs.row[kept], pairs.slot[kept])
-
-
-def distinct(several: Sequence[Pairs]) -> Pairs:
-    """Pairs by ascending row, each once."""
-    row = np.concatenate([pairs.row for pairs in several]).astype(np.int64)
-    slot = np.concatenate([pairs.slot for pairs in several])
-    keys = np.unique(row << 32 | slot)
-    return Pairs((keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32))
-
-
 def rows_at_once(conjunctions: int, batch: Batch) -> int:
     """Rows whose candidates can be held at once, were every row to match everything."""
     most = max(16, CANDIDATES // conjunctions) if conjunctions else sys.maxsize
@@ -214,13 +197,17 @@ def rows_at_once(conjunctions: int, batch: Batch) -> int:
 
 
 def pointed(
-    batch: Batch, axes: Sequence[Axis], valued: Sequence[Path] = ()
+    batch: Batch,
+    axes: Sequence[Axis],
+    valued: Sequence[Path] = (),
+    fallbacks: Fallbacks | None = None,
 ) -> Iterator[tuple[int, Batch, Points]]:
     """The points of a batch, in pieces if it has too many; each with the piece's first row."""
     return pieces(
         batch,
         lambda events: points_of(events, axes, valued),
         lambda table: arrow_points(table, axes, valued),
+        fallbacks or Fallbacks(),
     )
 
 
@@ -228,6 +215,7 @@ def pieces(
     batch: Batch,
     of_events: Callable[[Sequence[Event]], Points],
     of_table: Callable[[pa.RecordBatch], Points],
+    fallbacks: Fallbacks,
 ) -> Iterator[tuple[int, Batch, Points]]:
     """The same, by what makes points of events, or of columns."""
     if batch.table is None:
@@ -235,33 +223,16 @@ def pieces(
         return
     try:
         yield 0, batch, of_table(batch.table)
-    except UnsupportedTypeError:
-        yield from pieces(Batch(batch.events()), of_events, of_table)
+    except UnsupportedTypeError as error:
+        events = Batch(batch.events())  # the reader raises if they are invalid
+        fallbacks.count(str(error), len(batch))
+        yield from pieces(events, of_events, of_table, fallbacks)
     except TooManyPointsError:
         if len(batch) == 1:
-            yield from pieces(Batch(batch.events()), of_events, of_table)
+            fallbacks.count("an event with too many bindings", 1)
+            yield from pieces(Batch(batch.events()), of_events, of_table, fallbacks)
             return
         half = len(batch) // 2
         for start, piece in ((0, batch.slice(0, half)), (half, batch.slice(half, len(batch)))):
-            for first, inner, points in pieces(piece, of_events, of_table):
+            for first, inner, points in pieces(piece, of_events, of_table, fallbacks):
                 yield start + first, inner, points
-
-
-@kernel
-def mark_first(row: Integers, slot: Integers, stamp: Integers) -> NDArray[np.bool_]:
-    """Mark the first of the points of a row that stab a slot; rows ascend over all calls."""
-    first = np.empty(len(row), np.bool_)
-    for i in range(len(row)):
-        first[i] = stamp[slot[i]] != row[i]
-        stamp[slot[i]] = row[i]
-    return first
-
-
-@kernel
-def mark_within(row: Integers, taken: Integers, limit: int) -> NDArray[np.bool_]:
-    """Mark the pairs that a limit for each row leaves, and count them."""
-    within = np.empty(len(row), np.bool_)
-    for i in range(len(row)):
-        within[i] = taken[row[i]] < limit
-        taken[row[i]] += within[i]
-    return within

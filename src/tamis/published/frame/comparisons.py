@@ -100,5 +100,5 @@ def write_labels(points: Points, batch: Batch, axes: Mapping[int, ComparisonAxis
     for number, axis in axes.items():
         said = evaluate(axis.literal, every, points, batch)
         if (said == ASK).any():
-            raise UnsupportedTypeError
+            raise UnsupportedTypeError("columns of values that only the oracle compares")
         points.ranks[:, number] = said

@@ -20,10 +20,9 @@ from tamis.matching.axes.live import LiveAxis
 from tamis.matching.boxes.compiler import MAX_AXES, Box, BoxCompiler, CompiledConjunction
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.boxes.unresolved import BoxRows
-from tamis.matching.protocol import Slot
+from tamis.matching.setting import Slot
 from tamis.model.paths import Path
-from tamis.predicates.expression import Expression
-from tamis.predicates.normal import Conjunction, Literal, normalise
+from tamis.predicates.normal import Conjunction, Literal, NormalForm
 from tamis.published.boxes import Numbers, Sides
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import names_of, type_hole, typed
@@ -121,9 +120,8 @@ class PublishedLoad:
         self._plain, self._checked = GatheredBoxes(), GatheredBoxes()
         self._owners: list[_Owner] = []
 
-    def add(self, slot: Slot, expression: Expression) -> None:
+    def add(self, slot: Slot, form: NormalForm) -> None:
         """Take in one subscription."""
-        form = normalise(expression, self._matcher.setting.limits)
         several = len(form.conjunctions) > 1
         both = [typed(conjunction, self._path) for conjunction in form.conjunctions]
         compiled = [(type, self._compiled(rest)) for type, rest in both]

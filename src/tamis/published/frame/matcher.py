@@ -21,15 +21,13 @@ from tamis.arrays.sharing import Lockable
 from tamis.errors import LimitError
 from tamis.matching.axes.axis import TERM
 from tamis.matching.axes.live import NoRoomError
-from tamis.matching.batch import Batch
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.lines.taxonomy import TermLines
-from tamis.matching.protocol import Setting, Slot
-from tamis.matching.segments.segment import Segment
+from tamis.matching.pairs import Hits
+from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
-from tamis.predicates.expression import Expression
-from tamis.predicates.normal import NormalForm, normalise
+from tamis.predicates.normal import NormalForm
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import Types, type_hole, typed
 from tamis.published.frame.indexed_boxes import LabelBox
@@ -55,8 +53,6 @@ CHANGES = 4_096
 class PublishedMatcher(Lockable):
     """Keeps subscriptions in an index; one thread at a time changes it, any number match."""
 
-    compiles = True
-
     def __init__(
         self,
         setting: Setting,
@@ -69,7 +65,7 @@ class PublishedMatcher(Lockable):
         self._make = make
         self._types = types
         if state is None:
-            axes = LabelAxes(TermLines(setting.taxonomies))
+            axes = LabelAxes(TermLines(setting.world.taxonomies))
             state = State(make, axes, Types(types, setting.event_type))
         self._state = state
         self._views: weakref.WeakSet[PublishedView] = weakref.WeakSet()
@@ -78,9 +74,11 @@ class PublishedMatcher(Lockable):
 
     # Changes.
 
-    def add(self, slot: Slot, expression: Expression, gone: Iterable[Slot] = ()) -> None:
+    def __len__(self) -> int:
+        return len(self._state.places.slots())
+
+    def add(self, slot: Slot, form: NormalForm, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription, in the place of others."""
-        form = normalise(expression, self.setting.limits)
         self._change(lambda state: _of_form(state, slot, form), gone)
 
     def add_shape(
@@ -130,12 +128,6 @@ class PublishedMatcher(Lockable):
             with suppress(LimitError):  # in another order an index may refuse the same boxes
                 self._replace(rebuilt(self._state, self._state.axes.terms))
 
-    def settle(self, timeout: float | None = None) -> None:
-        """Nothing goes on in the background."""
-
-    def learn(self, sample: Sequence[Batch]) -> None:
-        """No index chooses anything by what is known about events."""
-
     def renumbered(self, slots: NDArray[np.int32], setting: Setting) -> PublishedMatcher:
         """Another matcher with the same subscriptions under other slots; -1 is left out."""
         state = rebuilt(self._state, self._state.axes.terms, slots)
@@ -156,39 +148,32 @@ class PublishedMatcher(Lockable):
         slots: list[Slot] = np.unique(np.concatenate(found)).tolist()
         return slots
 
-    def recompiled(self, some: Mapping[Slot, Expression], setting: Setting) -> PublishedMatcher:
+    def recompiled(self, some: Mapping[Slot, NormalForm], setting: Setting) -> PublishedMatcher:
         """Another matcher with the same subscriptions, some of them compiled anew."""
         slots = np.arange(len(self._state.places), dtype=np.int32)
         slots[list(some)] = -1
-        state = rebuilt(self._state, TermLines(setting.taxonomies), slots)
+        state = rebuilt(self._state, TermLines(setting.world.taxonomies), slots)
         other = PublishedMatcher(setting, self._make, self._types, state)
         load = other.load()
-        for slot, expression in some.items():
-            load.add(slot, expression)
+        for slot, form in some.items():
+            load.add(slot, form)
         load.install()
         return other
 
     # Matching.
 
-    def match(self, event: Event) -> list[Slot]:
-        """The slots of all subscriptions that the event matches."""
+    def match(self, event: Event) -> Hits:
+        """The subscriptions that the event matches."""
         return self.view().match(event)
 
     def view(self) -> PublishedView:
         """What there is now, for many events."""
         with self._lock:
-            view = PublishedView(self._state, self.setting.oracle)
+            view = PublishedView(self._state, self.setting)
             self._views.add(view)
             return view
 
     # What there is.
-
-    def segments(self) -> list[Segment]:
-        """There are none: an index is no segment."""
-        return []
-
-    def expected(self) -> None:
-        """Nothing is known about events."""
 
     def keys(self) -> frozenset[str] | None:
         """The outermost keys of all attributes that subscriptions speak of; None if unknown."""

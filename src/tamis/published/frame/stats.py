@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tamis.matching.planning.tables import Cells, Tabular, figure
+from tamis.matching.planning.tables import Cells, Tabular, fallback_rows, figure
 from tamis.published.frame.state import State
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS, VISITED, Size
 
@@ -41,6 +41,8 @@ class AlgorithmStats(Tabular):
     """Nodes visited."""
     bytes: Mapping[str, int]
     """By part: index, owners of boxes, conjunctions that are tested."""
+    fallbacks: Mapping[str, int] = field(default_factory=dict)
+    """Rows of columns that had to be read one by one, by reason."""
 
     @property
     def nbytes(self) -> int:
@@ -62,6 +64,7 @@ class AlgorithmStats(Tabular):
         rows = [[name, f"{getattr(self, name):,}", ""] for name in _STORED]
         rows += [[f"bytes of {part}", f"{count:,}", ""] for part, count in self.bytes.items()]
         rows.append(["bytes", f"{self.nbytes:,}", ""])
+        rows += [[*row, ""] for row in fallback_rows(self.fallbacks)]
         for name in _DONE:
             count = getattr(self, name)
             rows.append([name, f"{count:,}", figure(count / self.events) if self.events else ""])

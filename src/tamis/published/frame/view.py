@@ -7,25 +7,27 @@ events ──axes──> points ──types──> points of each index ──pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from pyarrow import ArrowException
 
 from tamis.matching.batch import Batch
-from tamis.matching.points.of_columns import UnsupportedTypeError, arrow_points
-from tamis.matching.points.of_events import Points, points_of
-from tamis.matching.protocol import Pairs, Slot
-from tamis.matching.segments.view import (
-    asked_pairs,
-    decided,
+from tamis.matching.pairs import (
+    Hits,
+    Pairs,
+    answered,
     distinct,
+    hits_of,
+    joined,
     limited,
     mark_first,
-    pieces,
-    rows_at_once,
 )
+from tamis.matching.points.of_columns import UnsupportedTypeError, arrow_points
+from tamis.matching.points.of_events import Points, points_of
+from tamis.matching.segments.view import decided, pieces, rows_at_once
+from tamis.matching.setting import Setting
 from tamis.matching.tests.column_tests import Candidates
 from tamis.model.events.event import Event
 from tamis.published.frame.comparisons import write_labels
@@ -44,12 +46,12 @@ _FEW = 256
 class PublishedView:
     """The subscriptions of one moment, which nothing changes as long as it is there."""
 
-    def __init__(self, state: State, oracle: Callable[[Event, Slot], bool]) -> None:
+    def __init__(self, state: State, setting: Setting) -> None:
         self._state = state
-        self._oracle = oracle
+        self._setting = setting
 
-    def match(self, event: Event) -> list[Slot]:
-        """The slots of all subscriptions that one event matches."""
+    def match(self, event: Event) -> Hits:
+        """The subscriptions that one event matches."""
         state = self._state
         projection = state.axes.projection
         if not state.is_plain or not projection.can_tell(event):
@@ -61,7 +63,7 @@ class PublishedView:
                 labels[number] = axis.label(event)
             every = passes_of_one(labels, state.types, state.types.of_event(event))
             found = self._plain(every, None, 1)
-        return [slot for pairs in found for slot in pairs.slot.tolist()]
+        return hits_of(joined(list(found)))
 
     def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """The pairs of many events, in chunks."""
@@ -85,13 +87,17 @@ class PublishedView:
             return points_of(events, list(axes.builders), valued, np.int64)
 
         for first, piece, points in pieces(
-            batch, of_events, lambda table: arrow_points(table, axes.ranking().axes, valued)
+            batch,
+            of_events,
+            lambda table: arrow_points(table, axes.ranking().axes, valued),
+            self._setting.fallbacks,
         ):
             try:
                 types = self._types(piece)
                 write_labels(points, piece, axes.comparisons)
-            except (UnsupportedTypeError, ArrowException):
+            except (UnsupportedTypeError, ArrowException) as error:
                 piece = Batch(piece.events())
+                self._setting.fallbacks.count(str(error), len(piece))
                 points, types = of_events(piece.events()), self._types(piece)
                 write_labels(points, piece, axes.comparisons)
             yield first, piece, points, types
@@ -112,7 +118,7 @@ class PublishedView:
             yield self._verified(Pairs(np.full(len(slots), left, np.int32), slots), batch)
 
     def _verified(self, pairs: Pairs, batch: Batch) -> Pairs:
-        return asked_pairs(pairs, batch, self._oracle)
+        return answered(pairs, batch, self._setting.expressions, self._setting.world)
 
     def _plain(self, every: Iterable[Pass], rows: Rows, count: int) -> Iterator[Pairs]:
         """The pairs of plain boxes, of so many rows."""
@@ -128,8 +134,8 @@ class PublishedView:
             for pairs in found:
                 if state.places.scattered:
                     apart = state.places.place[pairs.slot] == SCATTERED
-                    later.append(Pairs(pairs.row[apart], pairs.slot[apart]))
-                    pairs = Pairs(pairs.row[~apart], pairs.slot[~apart])
+                    later.append(pairs.take(apart))
+                    pairs = pairs.take(~apart)
                 yield pairs
         if later:
             yield distinct(later)
@@ -142,7 +148,7 @@ class PublishedView:
         for each in every:
             part = state.parts.get(2 * each.key + CHECKED)
             if part is not None:
-                for point, conjunction in _stabbed(part, each, None):
+                for point, conjunction, _ in _stabbed(part, each, None):
                     yield state.residue.checks.candidates(point, conjunction, points, batch)
 
 
@@ -163,6 +169,5 @@ def once(found: Iterable[Pairs], rows: int, slots: int) -> Iterator[Pairs]:
             yield distinct(several)
         return
     stamp = np.full(slots, -1, np.int32)
-    for row, slot in found:
-        first = mark_first(row, slot, stamp)
-        yield Pairs(row[first], slot[first])
+    for pairs in found:
+        yield pairs.take(mark_first(pairs.row, pairs.slot, stamp))

@@ -11,17 +11,19 @@ has only to sort them. It fetches them a partition at a time and never holds all
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.engine.bulk import Block
+from tamis.bindings.evaluation import World
+from tamis.engine.bulk import Block, BlockReader
 from tamis.engine.engine import Engine
-from tamis.engine.subscription import Row
-from tamis.errors import CostlyWarning, NeverMatchesWarning, TamisError
+from tamis.engine.reader import SubscriptionReader, vocabulary
+from tamis.engine.rows import Row
+from tamis.errors import TamisError
 from tamis.model.limits import Limits
+from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.spark.columns import (
     EVENT_ID,
@@ -53,6 +55,12 @@ class Settings(NamedTuple):
     prefixes: Mapping[str, str] | None
     limits: Limits
 
+    def reader(self) -> SubscriptionReader:
+        """What reads subscriptions; it needs no engine."""
+        schema = None if self.schema is None else Schema.from_json(self.schema, self.limits)
+        world = World(vocabulary(schema, Taxonomies.given(self.taxonomy)), self.limits)
+        return SubscriptionReader(world, schema, self.prefixes)
+
     def engine(self) -> Engine:
         """An empty engine of these settings."""
         return Engine(
@@ -82,9 +90,9 @@ def build(
     if isinstance(subscriptions, pa.Table):
         table = subscriptions.select(wanted)
         fields = _column_fields(table.schema)
-        engine = settings.engine()
-        parts = (part for batch in table.to_batches() for part in read_parts(engine, batch))
-        return _merged(engine, parts, fields)
+        reader = settings.reader()
+        parts = (part for batch in table.to_batches() for part in read_parts(reader, batch))
+        return _merged(settings.engine(), parts, fields)
     rows = subscriptions.select(*map(quoted, wanted))
     fields = _column_fields(arrow_schema(rows, _TABLE))
     blocks = rows.mapInArrow(_reader(settings), "block binary").persist()
@@ -132,34 +140,31 @@ def _is_id(kind: Any) -> bool:
 
 def _reader(settings: Settings) -> Callable[[Batches], Batches]:
     def tamis_parse(batches: Batches) -> Batches:
-        engine = settings.engine()
+        reader = settings.reader()
         for batch in batches:
-            parts = [pickle.dumps(part) for part in read_parts(engine, batch)]
+            parts = [pickle.dumps(part) for part in read_parts(reader, batch)]
             yield pa.RecordBatch.from_pydict({"block": pa.array(parts, pa.binary())})
 
     return tamis_parse
 
 
-def read_parts(engine: Engine, batch: pa.RecordBatch) -> Iterator[ParsedPart]:
+def read_parts(reader: SubscriptionReader, batch: pa.RecordBatch) -> Iterator[ParsedPart]:
     """Parse the rows of a batch."""
     ids, texts = batch[ID], batch[SUBSCRIPTION].to_pylist()
     rows = (
         Row(number, key, text)
         for number, (key, text) in enumerate(zip(as_keys(ids).to_pylist(), texts))
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NeverMatchesWarning)
-        warnings.simplefilter("ignore", CostlyWarning)
-        for block in engine.read_blocks(rows, errors="collect"):
-            faulty = [each.row for each in block.rejected]
-            rejected = rejected_rows(
-                ids.take(pa.array(faulty, pa.int64())).to_pylist(),
-                [texts[number] for number in faulty],
-                [str(each.error) for each in block.rejected],
-                _large(ids.type),
-            )
-            columns = batch.take(pa.array(block.rows, pa.int64())).drop_columns([SUBSCRIPTION])
-            yield ParsedPart(block._replace(rejected=[]), columns, rejected)
+    for block in BlockReader(reader, collect=True).blocks(rows):
+        faulty = [each.row for each in block.rejected]
+        rejected = rejected_rows(
+            ids.take(pa.array(faulty, pa.int64())).to_pylist(),
+            [texts[number] for number in faulty],
+            [str(each.error) for each in block.rejected],
+            _large(ids.type),
+        )
+        columns = batch.take(pa.array(block.rows, pa.int64())).drop_columns([SUBSCRIPTION])
+        yield ParsedPart(block._replace(rejected=[]), columns, rejected)
 
 
 # In the driver.
@@ -189,10 +194,7 @@ def _merged(
             slots += len(numbers)
             yield part.block._replace(rows=numbers)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NeverMatchesWarning)
-        warnings.simplefilter("ignore", CostlyWarning)
-        late = engine.subscribe_blocks(blocks(), errors="collect")
+    late = engine.loader.add_blocks(blocks(), errors="collect")
     columns = pa.concat_tables([fields.empty_table(), *tables]).combine_chunks()
     ids, written = columns[SUBSCRIPTION_ID], pa.chunked_array(texts, pa.large_string())
     rejected.append(

@@ -12,7 +12,6 @@ type that the column had in the table.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,10 +19,8 @@ import pyarrow as pa
 
 from tamis.arrays.string_table import StringTable
 from tamis.engine.engine import Engine
-from tamis.engine.subscription import Row
+from tamis.engine.rows import Row
 from tamis.errors import (
-    CostlyWarning,
-    NeverMatchesWarning,
     StorageError,
     SubscriptionError,
     TamisError,
@@ -136,11 +133,8 @@ class Index:
             if texts[place] is None and key in self.engine:
                 self.engine.unsubscribe(key)
         places = [place for place in last.values() if texts[place] is not None]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NeverMatchesWarning)
-            warnings.simplefilter("ignore", CostlyWarning)
-            new = [Row(place, keys[place], texts[place]) for place in places]
-            found = self.engine.subscribe_many(new, replace=True, errors="collect").rejected
+        new = [Row(place, keys[place], texts[place]) for place in places]
+        found = self.engine.loader.add(new, replace=True, errors="collect").subscribed.rejected
         faulty = {each.row: str(each.error) for each in found}
         self.rejected = rejected_rows(
             [ids[place].as_py() for place in faulty],

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tamis.engine.subscription import SubscriptionReader
 from tamis.errors import SubscriptionError, TamisError
 from tamis.language.cursor import negative_value, timestamp_value
 from tamis.language.lexer import number_value, string_value
-from tamis.language.template import Template
+from tamis.language.template import Split, Template, Templates
 from tamis.matching.boxes.shapes import Shape, shape_of
 from tamis.model.kinds import Kind, Value
 from tamis.model.schema.schema import Schema
@@ -63,23 +62,21 @@ class Shapes:
             known = self._shapes[id(template)] = (template, shape)
         return known[1]
 
-    def read(self, reader: SubscriptionReader, id: Any, text: str) -> ShapedSubscription | None:
+    def read(self, templates: Templates, id: str, split: Split) -> ShapedSubscription | None:
         """A text as a shape and constants; None if it has none, or is faulty: then the parser says
         what is wrong with it."""
-        reader.check_id(id)
-        found = reader.templates.recognise(text)
-        shape = None if found is None else self.of(found[0])
-        if found is None or shape is None:
+        template = templates.template(split)
+        shape = None if template is None else self.of(template)
+        if template is None or shape is None:
             return None
-        template, literals = found
         try:
             constants: list[Any] = [
                 canonical_value(convert(literal))
-                for convert, literal in zip(template.convert, literals)
+                for convert, literal in zip(template.convert, split.literals)
             ]
         except (TamisError, ValueError):
             return None
         for low, high in shape.crossing:
             if constants[low] > constants[high]:
                 return None
-        return ShapedSubscription(id, text, shape, constants)
+        return ShapedSubscription(id, split.text, shape, constants)

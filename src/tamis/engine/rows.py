@@ -1,4 +1,4 @@
-"""A subscription as the engine keeps it, and the many forms in which it may be handed over."""
+"""The rows of a table of subscriptions, in whatever form they come."""
 
 from __future__ import annotations
 
@@ -8,19 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tamis.errors import LimitError, SubscriptionError, TamisError
-from tamis.language.json_form import from_json
-from tamis.language.template import Templates
 from tamis.model.events.readers import read_events
-from tamis.model.limits import Limits, check_limit
-from tamis.model.schema.schema import Schema
+from tamis.model.limits import Limits
 from tamis.predicates.expression import Expression
-from tamis.predicates.resolving import resolve
 
 EXISTS = "the id {!r} exists; pass replace=True to replace it"
 REPEATED = "the id {!r} stands in an earlier row too"
-
-Source = str | Expression | Mapping[str, Any]
-"""A subscription as text, as an expression, or in its JSON form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +31,18 @@ class Subscription:
 
 
 class Row(NamedTuple):
-    """One row of a table of subscriptions, as it came."""
+    """One row, as it came."""
 
     number: int
     id: Any
     source: Any
     metadata: Any = None
     enabled: Any = True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is an id and a text, and no more."""
+        return type(self.source) is str and self.metadata is None and self.enabled is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +53,13 @@ class Rejected:
     id: Any
     error: TamisError
 
+    @classmethod
+    def of(cls, row: Row, error: TamisError, *, collect: bool) -> Rejected:
+        """A faulty row; raises its error if such rows are not collected."""
+        if not collect:
+            raise SubscriptionError(f"row {row.number}, id {row.id!r}: {error}") from error
+        return cls(row.number, row.id, error)
+
 
 def read_rows(table: Any) -> Iterator[Row]:
     """The rows of a table, a frame, a mapping from id to subscription, or an iterable of rows."""
@@ -62,11 +67,20 @@ def read_rows(table: Any) -> Iterator[Row]:
     if isinstance(table, Mapping):
         rows = table.items()
     elif hasattr(table, "__arrow_c_stream__"):
-        rows = (event.attributes for event in read_events(table))
+        rows = _table_rows(table)
     else:
         rows = table
     for number, row in enumerate(rows):
         yield _row(number, row)
+
+
+def _table_rows(table: Any) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table or frame; a null cell, which an event would not have, is None."""
+    is_arrow = type(table).__module__.startswith("pyarrow")
+    names = table.schema.names if is_arrow else getattr(table, "columns", ())
+    nulls = {name: None for name in names if isinstance(name, str)}
+    for event in read_events(table):
+        yield {**nulls, **event.attributes}
 
 
 def _row(number: int, row: Any) -> Row:
@@ -83,57 +97,6 @@ def _row(number: int, row: Any) -> Row:
     enabled = row.get("enabled")
     enabled = True if enabled is None else enabled
     return Row(number, row["id"], row["subscription"], row.get("metadata"), enabled)
-
-
-class SubscriptionReader:
-    """Checks and parses what is handed over as a subscription."""
-
-    def __init__(
-        self, prefixes: Mapping[str, str] | None, limits: Limits, schema: Schema | None = None
-    ) -> None:
-        names = None if schema is None else schema.names
-        self.templates = Templates(prefixes=prefixes, attributes=names, limits=limits)
-        self.schema = schema
-        self._limits = limits
-
-    def read(self, id: Any, source: Any, metadata: Any = None, enabled: Any = True) -> Subscription:
-        """The subscription, or an error that says what is wrong with it."""
-        if not isinstance(enabled, bool):
-            raise SubscriptionError(f"'enabled' is true or false, not {enabled!r}")
-        expression, text = self.expression(source)
-        self.check_id(id)
-        return Subscription(id, text, expression, checked_metadata(metadata, self._limits), enabled)
-
-    def check_id(self, id: Any) -> None:
-        """Raise unless an id is a string of reasonable length."""
-        if not isinstance(id, str) or not id:
-            raise SubscriptionError(f"an id is a string of one character or more, not {id!r}")
-        check_limit(len(id), self._limits.id, "characters in an id")
-        if not id.isascii() and any("\ud800" <= character <= "\udfff" for character in id):
-            raise SubscriptionError("an id with a lone surrogate, which is no Unicode")
-        if id[0] == "\x00":
-            raise SubscriptionError("an id must not begin with a NUL character")
-
-    def parse(self, text: str) -> Expression:
-        """The expression of a text, with the meaning that the schema gives it."""
-        return self._resolved(self.templates.parse(text))
-
-    def _resolved(self, expression: Expression) -> Expression:
-        return expression if self.schema is None else resolve(expression, self.schema)
-
-    def expression(self, source: Any) -> tuple[Expression, str]:
-        """The expression of a text, an expression or its JSON form, with the meaning that the
-        schema gives it, and its text as it was given."""
-        if isinstance(source, str):
-            return self.parse(source), source
-        if isinstance(source, Mapping):
-            source = from_json(source, self._limits)
-        if isinstance(source, Expression):
-            return self._resolved(source), str(source)
-        raise SubscriptionError(
-            f"a subscription is a text, an expression or its JSON form, not a "
-            f"{type(source).__name__}"
-        )
 
 
 def checked_metadata(metadata: Any, limits: Limits) -> Mapping[str, Any]:

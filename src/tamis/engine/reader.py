@@ -1,0 +1,195 @@
+"""From what is handed over as a subscription to what a matcher takes, each step once.
+
+    row ──id checked──text split──┬─template has a shape──> ShapedSubscription (shape, constants)
+                                  └─parsed, resolved, checked, normalised──> PreparedSubscription
+
+Nothing here changes an engine or warns: what a caller should know of a subscription (it never
+matches, it is costly) comes back as remarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.arrays.sharing import lazy
+from tamis.bindings.evaluation import World
+from tamis.engine.rows import Row, Subscription, checked_metadata
+from tamis.errors import (
+    CostlyWarning,
+    NeverMatchesWarning,
+    SchemaError,
+    SubscriptionError,
+    UnsupportedError,
+)
+from tamis.language.json_form import from_json
+from tamis.language.template import Split, Templates
+from tamis.model.limits import check_limit
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
+from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
+from tamis.predicates.normal import NormalForm, normalise
+from tamis.predicates.resolving import resolve
+
+if TYPE_CHECKING:
+    from tamis.engine.shapes import ShapedSubscription, Shapes
+
+Source = str | Expression | Mapping[str, Any]
+"""A subscription as text, as an expression, or in its JSON form."""
+
+
+class Remark(NamedTuple):
+    """Something that whoever subscribes should know."""
+
+    category: type[Warning]
+    message: str
+
+
+class PreparedSubscription(NamedTuple):
+    """A subscription that a matcher can take."""
+
+    subscription: Subscription
+    form: NormalForm
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The id of the subscription."""
+        return self.subscription.id
+
+    @property
+    def text(self) -> str:
+        """The text of the subscription."""
+        return self.subscription.text
+
+
+class SubscriptionReader:
+    """Checks and parses what is handed over as a subscription.
+
+    takes_shapes: whether plain texts may be taken by their shapes.
+    knows_costs: whether the matcher is one whose costs can be estimated.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        schema: Schema | None = None,
+        prefixes: Mapping[str, str] | None = None,
+        *,
+        takes_shapes: bool = True,
+        knows_costs: bool = True,
+    ) -> None:
+        names = None if schema is None else schema.names
+        self.world = world
+        self.schema = schema
+        self.prefixes = dict(prefixes or {})
+        self.templates = Templates(prefixes=prefixes, attributes=names, limits=world.limits)
+        self._takes_shapes = takes_shapes
+        self._knows_costs = knows_costs
+
+    @lazy
+    def shapes(self) -> Shapes:
+        """The shapes of templates."""
+        from tamis.engine.shapes import Shapes
+
+        return Shapes(self.schema)
+
+    def prepare(self, row: Row) -> PreparedSubscription | ShapedSubscription:
+        """The subscription of a row, or an error that says what is wrong with it."""
+        self.check_id(row.id)
+        split = self.split(row)
+        if split is not None:
+            shaped = self.shapes.read(self.templates, row.id, split)
+            if shaped is not None:
+                return shaped
+        return self.read(row, split)
+
+    def split(self, row: Row) -> Split | None:
+        """The text of a row that may have a shape; None if none is wanted."""
+        return self.templates.split(row.source) if self._takes_shapes and row.is_plain else None
+
+    def read(self, row: Row, split: Split | None = None) -> PreparedSubscription:
+        """The subscription of a row, whose id was checked, as a tree."""
+        if not isinstance(row.enabled, bool):
+            raise SubscriptionError(f"'enabled' is true or false, not {row.enabled!r}")
+        if split is not None:
+            expression, text = self._resolved(self.templates.expression(split)), split.text
+        else:
+            expression, text = self.expression(row.source)
+        metadata = checked_metadata(row.metadata, self.world.limits)
+        new = Subscription(row.id, text, expression, metadata, row.enabled)
+        return self.prepared(new)
+
+    def prepared(self, new: Subscription) -> PreparedSubscription:
+        """A subscription that was parsed, checked and in its normal form."""
+        check_supported(new.expression, self.world)
+        form = normalise(new.expression, self.world.limits)
+        return PreparedSubscription(new, form, tuple(self._remarks(new.id, form)))
+
+    def _remarks(self, id: str, form: NormalForm) -> Iterable[Remark]:
+        """What to say of a subscription; raises if it costs more than a limit allows."""
+        if form.never_matches:
+            message = f"the subscription {id!r} contradicts itself and never matches"
+            yield Remark(NeverMatchesWarning, message)
+        elif self._knows_costs:
+            from tamis.matching.planning.cost import REMEDY, costly
+
+            cost = costly(form, self.world.limits)
+            if cost is not None:
+                yield Remark(CostlyWarning, f"the subscription {id!r} costs {cost}; {REMEDY}")
+
+    def check_id(self, id: Any) -> None:
+        """Raise unless an id is a string of reasonable length."""
+        if not isinstance(id, str) or not id:
+            raise SubscriptionError(f"an id is a string of one character or more, not {id!r}")
+        check_limit(len(id), self.world.limits.id, "characters in an id")
+        if not id.isascii() and any("\ud800" <= character <= "\udfff" for character in id):
+            raise SubscriptionError("an id with a lone surrogate, which is not valid Unicode")
+
+    def parse(self, text: str) -> Expression:
+        """The expression of a text, with the meaning that the schema gives it."""
+        return self._resolved(self.templates.parse(text))
+
+    def _resolved(self, expression: Expression) -> Expression:
+        return expression if self.schema is None else resolve(expression, self.schema)
+
+    def expression(self, source: Any) -> tuple[Expression, str]:
+        """The expression of a text, an expression or its JSON form, with the meaning that the
+        schema gives it, and its text as it was given."""
+        if isinstance(source, str):
+            return self.parse(source), source
+        if isinstance(source, Mapping):
+            source = from_json(source, self.world.limits)
+        if isinstance(source, Expression):
+            return self._resolved(source), str(source)
+        what = "null" if source is None else f"a {type(source).__name__}"
+        raise SubscriptionError(
+            f"a subscription is a text, an expression or its JSON form, not {what}"
+        )
+
+
+def check_supported(expression: Expression, world: World) -> None:
+    """Refuse what nobody can match, and ``is a`` of a term that no taxonomy has."""
+    for node in nodes_within(expression):
+        if isinstance(node, Call | Pattern):
+            what = "operator calls" if isinstance(node, Call) else "graph patterns"
+            raise UnsupportedError(
+                f"{what} cannot be matched by this engine, which knows attributes only: {node}"
+            )
+        if isinstance(node, IsA):
+            taxonomy = world.taxonomies.of(node.attribute.path)
+            if taxonomy is None:
+                raise SubscriptionError(
+                    f"'{node}' needs a taxonomy: Engine(taxonomy={{term: [parents]}})"
+                )
+            taxonomy.check(str(node.ancestor.value))
+
+
+def vocabulary(schema: Schema | None, given: Taxonomies = NO_TAXONOMIES) -> Taxonomies:
+    """What ``is a`` asks: the taxonomies that are given, or those of the schema's attributes."""
+    if schema is None:
+        return given
+    if given != NO_TAXONOMIES:
+        raise SchemaError("a schema has its own taxonomies, in its domains; give it no other")
+    found = {path: schema.taxonomy(path) for path in schema.attributes}
+    return Taxonomies(None, {path: each for path, each in found.items() if each is not None})
