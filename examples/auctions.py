@@ -1,4 +1,4 @@
-"""Saved searches over auctions, on Spark: a batch first, then a stream whose subscriptions change.
+"""Saved searches over auctions, on Spark: first a batch, then a stream whose subscriptions change.
 
 python examples/auctions.py
 """
@@ -27,7 +27,7 @@ TUESDAY = [
 SUBSCRIPTIONS = [
     ("antiques", "ada@example.org", "category is a 'antique' and price < 100", 1),
     ("toys", "ben@example.org", "category is a 'toy' and city = 'Oslo'", 1),
-    # One bid must be Ben's and above 88: Ada's 85 and Ben's 90 count each for itself.
+    # A single bid must be Ben's and above 88. Ada's 85 and Ben's 90 are two bids.
     ("ben-bids", "eve@example.org", "bids.by = 'ben' and bids.amount > 88", 1),
     ("scrap", "eve@example.org", "title like '%broken%' and price <= 20", 1),
 ]
@@ -49,7 +49,7 @@ def drop(auctions: list, name: str) -> None:
     file.write.mode("append").parquet(str(folder / name))
 
 
-# A batch: a table of auctions, a table of subscriptions, a table of matches.
+# A batch: a table of auctions and a table of subscriptions go in, a table of matches comes out.
 
 drop(MONDAY, "auctions")
 auctions = spark.read.parquet(str(folder / "auctions"))
@@ -61,8 +61,9 @@ matches = match(auctions, index, event_id="auction", keep=["title"], subscriptio
 print("Monday's auctions, as a batch:")
 matches.orderBy("event_id", "subscription_id").show(truncate=False)
 
-# The same as a stream. Subscriptions change by files in a folder: a row adds or replaces one, and
-# removes it if the subscription is null. A micro-batch sees what is there when it begins.
+# The same as a stream. To change subscriptions, put a file into a folder. Each row adds or replaces
+# a subscription, or removes it if the text is null. A micro-batch sees the subscriptions as they
+# are when it begins.
 
 (folder / "changes").mkdir()
 with Snapshots.from_changes(
@@ -87,8 +88,8 @@ with Snapshots.from_changes(
     new = folder / "changes" / ".0001.ndjson"
     new.write_text("".join(json.dumps(row) + "\n" for row in changes))
     new.rename(folder / "changes" / "0001.ndjson")
-    number = subscriptions.refresh()  # or wait a second: a thread looks for changes
-    print(f"snapshot {number} has {len(subscriptions.index)} subscriptions; left out is:")
+    number = subscriptions.refresh()  # or wait a second: a thread checks for changes
+    print(f"snapshot {number} has {len(subscriptions.index)} subscriptions; rejected:")
     for row in subscriptions.index.rejected.to_pylist():
         print(f"  {row['id']}: {row['error']}")
 
@@ -96,7 +97,7 @@ with Snapshots.from_changes(
     query.processAllAvailable()
     query.stop()
 
-print("\nMonday's and Tuesday's auctions, as a stream; toys is in version 2 on Tuesday:")
+print("\nMonday's and Tuesday's auctions, as a stream; on Tuesday, toys has version 2:")
 found = spark.read.parquet(str(folder / "matches"))
 found.orderBy("event_id", "subscription_id").show(truncate=False)
 spark.stop()

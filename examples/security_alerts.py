@@ -2,8 +2,8 @@
 
     python examples/security_alerts.py
 
-The events are JSON documents, as log shippers send them. Rules that cannot be read are shown with
-the place and a hint; the others work without them.
+The events are JSON documents, as log shippers send them. For faulty rules you see the position of
+the mistake and a hint. The other rules work without them.
 """
 
 import json
@@ -16,7 +16,7 @@ RULES = [
     (1, "high", "event = 'login' and attempts >= 5 and not source.ip in cidr '10.0.0.0/8'"),
     (2, "high", r"process.command matches r'curl\s+\S+\s*\|\s*(ba)?sh\b'"),
     (3, "medium", "user in ('root', 'admin') ignoring case and source.ip in cidr '203.0.113.0/24'"),
-    # One connection must have both, not two that have one each.
+    # A single connection must satisfy both conditions.
     (4, "high", "connections.port in (4444, 31337) and connections.direction = 'in'"),
     (5, "medium", "bytes_out > 1000000000 and not tags contains 'backup'"),
     (6, "low", "tags contains 'tor-exit' or source.country in ('XX', 'T1')"),
@@ -50,15 +50,15 @@ EVENTS = [
 spark = session_builder("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
 spark.sparkContext.setLogLevel("ERROR")
 
-# The rules, compiled once. Integers serve as ids as well as strings do.
+# Compile the rules once. Ids may be integers or strings.
 
 rules = spark.createDataFrame(RULES, "id int, severity string, subscription string")
 index = Index.of(rules, columns=["severity"])
 print(f"{index}\n")
 for row in index.rejected.to_pylist():
-    print(f"rule {row['id']} cannot be taken: {row['error']}\n")
+    print(f"rule {row['id']} was rejected: {row['error']}\n")
 
-# Events in one column of JSON.
+# Match events in a single column of JSON.
 
 lines = [(f"event-{number}", json.dumps(event)) for number, event in enumerate(EVENTS)]
 logs = spark.createDataFrame(lines, "id string, raw string")
@@ -66,7 +66,7 @@ alerts = match(logs, index, column="raw", subscription_columns=["severity"])
 print("Alerts:")
 alerts.orderBy("event_id", "subscription_id").show(truncate=False)
 
-# A schema makes columns of them, which is faster: events do not become Python objects.
+# Turn the JSON into columns, which is faster: columns do not become Python objects.
 
 SCHEMA = (
     "event string, attempts long, user string, bytes_out long, "
@@ -75,10 +75,10 @@ SCHEMA = (
 )
 typed = logs.select("id", from_json(col("raw"), SCHEMA).alias("e")).select("id", "e.*")
 same = match(typed, index, subscription_columns=["severity"])
-print("The same from columns:", sorted(same.collect()) == sorted(alerts.collect()))
+print("The columns give the same alerts:", sorted(same.collect()) == sorted(alerts.collect()))
 
-# Why a rule did not fire.
+# Explain why a rule did not fire.
 
-print("\nWhy rule 4 says nothing of event-4:")
+print("\nWhy rule 4 does not match event-4:")
 print(index.engine.explain("4", EVENTS[4]))
 spark.stop()

@@ -69,7 +69,7 @@ def test_security_alerts(tmp_path: Path) -> None:
     output = shown("security_alerts.py", tmp_path)
     assert output.startswith("Index(6 subscriptions, 3 rejected)")
     for rule in (7, 8, 9):
-        assert f"rule {rule} cannot be taken: line 1, column" in output
+        assert f"rule {rule} was rejected: line 1, column" in output
     assert [(event, rule, severity) for event, rule, _, severity in rows(output)] == [
         ("event-0", "1", "high"),
         ("event-0", "3", "medium"),
@@ -78,5 +78,5 @@ def test_security_alerts(tmp_path: Path) -> None:
         ("event-5", "4", "high"),
         ("event-7", "5", "medium"),
     ]
-    assert "The same from columns: True" in output
+    assert "The columns give the same alerts: True" in output
     assert "each is true of some value, but not of the same" in output

@@ -1,24 +1,24 @@
 """Every error that Tamis raises on purpose.
 
     TamisError
-    ├── ParseError           a text that is no subscription: line, column, caret, hint
-    ├── SubscriptionError    a subscription that cannot be taken: unsafe variable, wrong constant
-    │   └── UnsupportedError     well formed, but not for this engine
-    ├── EventError           an event that cannot be read: place and remedy
+    ├── ParseError           a syntax error in a subscription: line, column, caret, hint
+    ├── SubscriptionError    a subscription that Tamis rejects: unsafe variable, wrong constant
+    │   └── UnsupportedError     well formed, but this engine cannot match it
+    ├── EventError           an event that cannot be read: where, and what to do
     │   └── InvalidEventError    an event that breaks a rule of its schema
-    ├── SchemaError          a schema that contradicts itself, an extension that is refused
-    ├── LimitError           something from outside is larger than its documented limit
+    ├── SchemaError          a schema that contradicts itself, or an invalid extension
+    ├── LimitError           input that is larger than its documented limit
     ├── TaxonomyError        a taxonomy with a cycle, or an unknown term
-    ├── DuplicateIdError     the id is taken
-    ├── UnknownIdError       no such subscription (a KeyError too)
-    ├── StorageError         a file that is damaged, foreign or of another version
-    └── MissingExtraError    an optional dependency is not installed (an ImportError too)
+    ├── DuplicateIdError     the id is already in use
+    ├── UnknownIdError       no subscription has this id (also a KeyError)
+    ├── StorageError         a damaged file, a foreign one, or one of another version
+    └── MissingExtraError    an optional dependency is not installed (also an ImportError)
 
     NeverMatchesWarning      a subscription that contradicts itself (a UserWarning)
-    CostlyWarning            a subscription that costs every event dearly (a UserWarning)
-    RejectedWarning          subscriptions of a table that could not be taken (a UserWarning)
+    CostlyWarning            a subscription that slows down every event (a UserWarning)
+    RejectedWarning          faulty subscriptions in a table (a UserWarning)
 
-A message says what, where, and what to do about it.
+A message says what is wrong, where, and what to do about it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from typing import Any
 
 
 class TamisError(Exception):
-    """The root of all errors of Tamis."""
+    """The base class of all errors that Tamis raises."""
 
 
 class ParseError(TamisError):
-    """A text that cannot be read, with the place where reading stopped."""
+    """A text with a syntax error, and the position where parsing stopped."""
 
     def __init__(self, problem: str, text: str, position: int, hint: str | None = None) -> None:
         self._arguments = (problem, text, position, hint)
@@ -61,11 +61,11 @@ class ParseError(TamisError):
 
 
 class SubscriptionError(TamisError):
-    """A subscription that is well formed but cannot be taken."""
+    """A well-formed subscription that Tamis rejects."""
 
 
 class UnsupportedError(SubscriptionError):
-    """A subscription that uses a part of the language that this engine does not match."""
+    """A subscription that uses a part of the language that this engine cannot match."""
 
 
 class EventError(TamisError):
@@ -73,7 +73,7 @@ class EventError(TamisError):
 
 
 class InvalidEventError(EventError):
-    """An event that breaks a rule of its schema; ``violations`` has all that it breaks."""
+    """An event that breaks rules of its schema; ``violations`` lists all of them."""
 
     def __init__(self, message: str, violations: tuple[Any, ...] = ()) -> None:
         self.violations = violations
@@ -84,19 +84,19 @@ class InvalidEventError(EventError):
 
 
 class SchemaError(TamisError):
-    """A schema that contradicts itself, or an extension that would change what there is."""
+    """A schema that contradicts itself, or an extension that would change an existing part."""
 
 
 class LimitError(TamisError):
-    """Something from outside exceeds its limit (see docs/limits.md)."""
+    """Some input exceeds its limit (see docs/limits.md)."""
 
 
 class TaxonomyError(TamisError):
-    """A taxonomy that contradicts itself, or a term that it does not know."""
+    """A taxonomy that contradicts itself, or an unknown term."""
 
 
 class DuplicateIdError(TamisError):
-    """A subscription with this id exists already."""
+    """A subscription with this id already exists."""
 
 
 class UnknownIdError(TamisError, KeyError):
@@ -115,11 +115,11 @@ class MissingExtraError(TamisError, ImportError):
 
 
 class NeverMatchesWarning(UserWarning):
-    """A subscription contradicts itself: it is kept, and matches nothing."""
+    """A subscription contradicts itself: the engine keeps it, but it never matches."""
 
 
 class CostlyWarning(UserWarning):
-    """A subscription costs every event dearly: it is matched, but better had a selective clause."""
+    """A subscription slows down every event: give it a selective clause."""
 
 
 class IncompleteWarning(UserWarning):
@@ -127,7 +127,7 @@ class IncompleteWarning(UserWarning):
 
 
 class RejectedWarning(UserWarning):
-    """Subscriptions of a table could not be taken; the others are matched without them."""
+    """Some subscriptions of a table are faulty; Tamis matches the others without them."""
 
 
 def suggestion(wrong: str, known: Iterable[str]) -> str | None:

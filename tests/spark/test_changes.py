@@ -109,7 +109,9 @@ def test_ids_that_are_numbers(spark: SparkSession, changes: Path, tmp_path: Path
     found = {tuple(each) for each in matches.collect()}
     assert found == {(2, 2, 5), (3, 3, 6), (4, 2**53 + 1, 7)}
     put(changes / "3.ndjson", row("x", "x = 1"))
-    with pytest.raises(tamis.SubscriptionError, match="ids of the changes are of type string, tho"):
+    with pytest.raises(
+        tamis.SubscriptionError, match="ids have type string in the changes, but int64"
+    ):
         snapshots.refresh()
     put(changes / "3.ndjson", row("9", "x = 9"))
     snapshots.refresh()
@@ -124,12 +126,24 @@ def test_ids_that_are_numbers(spark: SparkSession, changes: Path, tmp_path: Path
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("2.ndjson", b'{"id": "b"', r"cannot read .*2\.ndjson: .*; put it right, or take it away"),
-        ("2.ndjson", b'{"id": "b", "subscription": 5}', "'subscription' of the changes is text"),
-        ("2.ndjson", b'{"id": "b", "subscripton": "x = 2"}', "line 1 is no object with the keys"),
+        ("2.ndjson", b'{"id": "b"', r"cannot read .*2\.ndjson: .*; fix or remove it"),
+        (
+            "2.ndjson",
+            b'{"id": "b", "subscription": 5}',
+            "'subscription' of the changes must be text",
+        ),
+        (
+            "2.ndjson",
+            b'{"id": "b", "subscripton": "x = 2"}',
+            "line 1 must be an object with the keys",
+        ),
         ("2.parquet", b"PAR1", r"cannot read .*2\.parquet"),
-        ("2.ndjson", b'{"key": "b", "subscription": "x = 2"}', "line 1 is no object"),
-        ("2.ndjson", b'{"id": "b", "subscription": "x", "version": "v"}', "column 'version' of"),
+        ("2.ndjson", b'{"key": "b", "subscription": "x = 2"}', "line 1 must be an object"),
+        (
+            "2.ndjson",
+            b'{"id": "b", "subscription": "x", "version": "v"}',
+            "column 'version' has type",
+        ),
     ],
     ids=["cut", "number", "misspelt", "parquet", "column", "version"],
 )

@@ -37,16 +37,16 @@ def table(spark: SparkSession) -> DataFrame:
         ({"event_id": "ident"}, "events has no column 'ident'; it has id, price"),
         ({"column": "prize"}, "no column 'prize'; did you mean 'price'"),
         ({"keep": ["prices"]}, "no column 'prices'; did you mean 'price'"),
-        ({"keep": ["price", "price"]}, "a match has a column 'price' already"),
-        ({"column": "price"}, "column 'price' is of type double: events in one column are JSON"),
+        ({"keep": ["price", "price"]}, "matches already have a column 'price'"),
+        ({"column": "price"}, "column 'price' is of type double: a column of whole events must"),
         ({"subscription_columns": ["owner"]}, "subscriptions has no column 'owner'"),
-        ({"subscription_columns": ["id"]}, "a match has a column 'id' of its own: rename"),
-        ({"subscription_columns": ["version"]}, "a match has a column 'version' already"),
-        ({"deduplicate": "at"}, "deduplicate is a column of timestamps and a delay"),
+        ({"subscription_columns": ["id"]}, "the name 'id' is reserved in matches: rename"),
+        ({"subscription_columns": ["version"]}, "matches already have a column 'version'"),
+        ({"deduplicate": "at"}, "deduplicate must be a column of timestamps and a delay"),
         ({"deduplicate": ("at", "1 minute")}, "no column 'at'"),
-        ({"limit": -1}, "limit is a number of matches, not -1"),
-        ({"limit": "3"}, "limit is a number of matches, not '3'"),
-        ({"errors": "ignore"}, "errors is 'raise' or 'collect', not 'ignore'"),
+        ({"limit": -1}, "limit must be a number of matches, not -1"),
+        ({"limit": "3"}, "limit must be a number of matches, not '3'"),
+        ({"errors": "ignore"}, "errors must be 'raise' or 'collect', not 'ignore'"),
     ],
     ids=str,
 )
@@ -59,7 +59,7 @@ def test_arguments(
 
 def test_a_column_of_both_tables(spark: SparkSession, events: DataFrame) -> None:
     table = spark.sql("SELECT 's' AS id, 'price < 5' AS subscription, 1 AS price")
-    with pytest.raises(tamis.TamisError, match="a match has a column 'price' already: rename"):
+    with pytest.raises(tamis.TamisError, match="matches already have a column 'price': rename"):
         tamis.spark.match(events, table, keep=["price"], subscription_columns=["price"])
 
 
@@ -68,7 +68,7 @@ def test_kept_columns_must_not_hide_those_of_a_match(
     spark: SparkSession, table: DataFrame, name: str
 ) -> None:
     events = spark.sql(f"SELECT 1 AS id, 2 AS {name}")
-    with pytest.raises(tamis.TamisError, match=f"has a column '{name}' already: rename"):
+    with pytest.raises(tamis.TamisError, match=f"already have a column '{name}': rename"):
         tamis.spark.match(events, table, keep=[name])
 
 
@@ -102,7 +102,7 @@ def test_types_that_no_event_can_hold(
 
 
 def test_events_that_are_no_frame(table: DataFrame) -> None:
-    with pytest.raises(tamis.TamisError, match=r"not a list; .* there is Engine.match_batch"):
+    with pytest.raises(tamis.TamisError, match=r"not list; .* use Engine.match_batch"):
         tamis.spark.match([{"id": 1}], table)
 
 
@@ -114,8 +114,11 @@ def test_events_that_are_no_frame(table: DataFrame) -> None:
     [
         ("SELECT 1 AS key, 'a' AS subscription", "subscriptions has no column 'id'; it has key"),
         ("SELECT 1 AS id, 'a' AS subscriptions", "did you mean 'subscriptions'"),
-        ("SELECT 1.5D AS id, 'a' AS subscription", "'id' .* is a string or an integer, not double"),
-        ("SELECT 1 AS id, 2 AS subscription", "'subscription' .* is text, not int32: cast it"),
+        (
+            "SELECT 1.5D AS id, 'a' AS subscription",
+            "'id' .* must be a string or an integer, not double",
+        ),
+        ("SELECT 1 AS id, 2 AS subscription", "'subscription' .* must be text, not int32: cast it"),
     ],
 )
 def test_tables_of_subscriptions(
@@ -129,14 +132,14 @@ def test_tables_of_subscriptions(
 
 def test_things_that_are_no_subscriptions(spark: SparkSession, events: DataFrame) -> None:
     for given in (["a = 1"], {"s": "a = 1"}, None, pa.table({"id": [1]})):
-        with pytest.raises(tamis.TamisError, match="subscriptions are a DataFrame of Spark, an"):
+        with pytest.raises(tamis.TamisError, match="subscriptions must be a Spark DataFrame, an"):
             tamis.spark.match(events, given)
 
 
 def test_a_stream_of_subscriptions(spark: SparkSession, events: DataFrame) -> None:
     stream = spark.readStream.format("rate").load()
     table = stream.selectExpr("value AS id", "'true' AS subscription")
-    with pytest.raises(tamis.TamisError, match="subscriptions that change are Snapshots"):
+    with pytest.raises(tamis.TamisError, match=r"a stream cannot hold subscriptions: .* Snapshots"):
         tamis.spark.match(events, table)
 
 

@@ -88,7 +88,7 @@ def test_a_replay_sees_the_same(folder: Folder) -> None:
 
 
 def test_without_snapshots(folder: Folder) -> None:
-    with pytest.raises(tamis.StorageError, match=r"no snapshots in .*: do all nodes see it"):
+    with pytest.raises(tamis.StorageError, match=r"no snapshots in .*: all nodes must see"):
         folder.claim("query", 0)
     assert list(folder.claims()) == []
 
@@ -98,7 +98,7 @@ def test_without_snapshots(folder: Folder) -> None:
 
 def test_two_writers(folder: Folder) -> None:
     folder.publish(1, saver("ours"))
-    with pytest.raises(tamis.StorageError, match=r"000001\.index exists: another process writes"):
+    with pytest.raises(tamis.StorageError, match=r"000001\.index already exists: another"):
         folder.publish(1, saver("theirs"))
     assert folder.index(1).read_text() == "ours"
     assert files(folder) == ["000001.index"]

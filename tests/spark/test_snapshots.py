@@ -114,7 +114,7 @@ def test_two_writers(tmp_path: Path) -> None:
     tables[0]["c"] = tables[1]["d"] = "x = 3"
     first.refresh()
     for _ in range(2):  # it is no better the second time
-        with pytest.raises(tamis.StorageError, match="another process writes snapshots to this"):
+        with pytest.raises(tamis.StorageError, match="another process writes to this folder"):
             second.refresh()
     assert texts(Index.open(first.file)) == tables[0]
 
@@ -178,7 +178,7 @@ def test_an_error_is_kept_until_it_is_over(
             assert texts(snapshots.index) == TABLE
             time.sleep(0.2)
         (record,) = (record for record in caplog.records if record.name == "tamis")
-        assert record.getMessage() == f"the subscriptions stay as they are: {broken}"
+        assert record.getMessage() == f"the last snapshot stays in use: {broken}"
         table["c"], broken = "x = 3", ""
         wait_for(lambda: snapshots.error is None and snapshots.number == 2)
     assert texts(Index.open(snapshots.file)) == table

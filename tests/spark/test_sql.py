@@ -76,7 +76,7 @@ def test_a_table_without_the_id(spark: SparkSession) -> None:
 
 def test_what_cannot_be_registered(spark: SparkSession, tmp_path: Path) -> None:
     changing = tamis.spark.Snapshots(tmp_path / "snapshots", lambda: {"s": "true"})
-    with pytest.raises(tamis.TamisError, match="cannot see subscriptions change"):
+    with pytest.raises(tamis.TamisError, match="cannot follow Snapshots"):
         tamis.spark.register(spark, "f", changing)
-    with pytest.raises(tamis.TamisError, match="subscriptions are a DataFrame of Spark"):
+    with pytest.raises(tamis.TamisError, match="subscriptions must be a Spark DataFrame"):
         tamis.spark.register(spark, "f", {"s": "true"})

@@ -152,16 +152,16 @@ def test_what_cannot_be_validated(spark: SparkSession) -> None:
     schema = paper_schema()
     for problem, arguments in {
         "no column 'ident'": {"ignore": ["ident"]},
-        "is of type bigint: events in one column": {"column": "price"},
+        "is of type bigint: a column of whole events": {"column": "price"},
         "unknown event type 'sofa'": {"types": ["sofa"]},
     }.items():
         with pytest.raises(tamis.TamisError, match=problem):
             tamis.spark.validate(frame, schema, **arguments)
-    with pytest.raises(tamis.TamisError, match="gets a column 'rule'"):
+    with pytest.raises(tamis.TamisError, match="rejected events get a column 'rule'"):
         tamis.spark.validate(frame.withColumnRenamed("id", "rule"), schema)
-    with pytest.raises(tamis.TamisError, match=r"a schema is a tamis\.Schema, not a dict"):
+    with pytest.raises(tamis.TamisError, match=r"schema must be a tamis\.Schema, not dict"):
         tamis.spark.validate(frame, PAPER)
-    with pytest.raises(tamis.TamisError, match="a DataFrame of Spark, not a list"):
+    with pytest.raises(tamis.TamisError, match="events must be a Spark DataFrame, not list"):
         tamis.spark.validate([E1], schema)
 
 

@@ -1,4 +1,4 @@
-"""The columns of tables, and what is wrong with them, said before a job starts."""
+"""The columns of tables, and checks that find mistakes in them before a job starts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ID, SUBSCRIPTION = "id", "subscription"
-"""Columns of a table of subscriptions; ``version`` is another, which it need not have."""
+"""Columns of a table of subscriptions; ``version`` is optional."""
 EVENT_ID, SUBSCRIPTION_ID, VERSION = "event_id", "subscription_id", "version"
 """Columns of matches."""
 EVENTS = "the table of events"
-"""What messages call it."""
+"""The name of the table in messages."""
 
 
 def check_events(events: DataFrame, wanted: Iterable[str]) -> None:
     """Raise unless events are a DataFrame with these columns."""
     if not hasattr(events, "mapInArrow"):
         raise TamisError(
-            f"events are a DataFrame of Spark, not a {type(events).__name__}; "
-            "for data in this process there is Engine.match_batch"
+            f"events must be a Spark DataFrame, not {type(events).__name__}; "
+            "for data in this process, use Engine.match_batch"
         )
     check_distinct(events.columns, EVENTS)
     check_present(events.columns, wanted, EVENTS)
@@ -38,8 +38,8 @@ def check_packed(events: DataFrame, column: str) -> None:
     kind = events.schema[column].dataType
     if not isinstance(kind, StringType | MapType | StructType):
         raise TamisError(
-            f"column {column!r} is of type {kind.simpleString()}: events in one column are "
-            "JSON strings, maps or structs"
+            f"column {column!r} is of type {kind.simpleString()}: a column of whole events must "
+            "hold JSON strings, maps or structs"
         )
 
 
@@ -52,7 +52,7 @@ def check_present(columns: Sequence[str], wanted: Iterable[str], table: str) -> 
 
 
 def check_distinct(names: Sequence[str], table: str) -> None:
-    """Raise if two columns have one name."""
+    """Raise if two columns have the same name."""
     for name in names:
         if names.count(name) > 1:
             raise TamisError(f"{table} has two columns {name!r}; rename or drop one")
@@ -80,7 +80,7 @@ def arrow_schema(frame: DataFrame, table: str) -> pa.Schema:
         except (PySparkException, TypeError) as error:
             kind = field.dataType.simpleString()
             raise TamisError(
-                f"column {field.name!r} of {table} is of type {kind}, which Spark cannot hand to "
+                f"column {field.name!r} of {table} is of type {kind}, which Spark cannot pass to "
                 "Python; cast or drop it"
             ) from error
         fields.append(pa.field(field.name, arrow_type))

@@ -53,23 +53,26 @@ def match(
     prefixes: Mapping[str, str] | None = None,
     limits: Limits = LIMITS,
 ) -> DataFrame:
-    """Match events against subscriptions: a DataFrame of ``event_id``, ``subscription_id``,
-    ``version`` and the columns asked for, with one row for each match.
+    """Match events against subscriptions.
 
-    ``events`` may be a stream; then so is the result. All its columns are attributes, structs and
-    lists in them nested ones, unless one ``column`` holds the events: as JSON, a map or a struct.
+    Returns a DataFrame with one row for each match and the columns ``event_id``,
+    ``subscription_id``, ``version``, and those you ask for with ``keep`` (from the events) and
+    ``subscription_columns`` (from the subscriptions). If ``events`` is a stream, so is the result.
 
-    ``subscriptions`` is a DataFrame (``id``, ``subscription`` and, if it has one, ``version``), an
-    ``Index``, an ``Engine``, the path of a saved one, or ``Snapshots``, which a stream sees change.
+    Every column of ``events`` is an attribute; structs and lists are nested ones. If one column
+    holds whole events, as JSON, a map or a struct, name it in ``column``.
 
-    ``keep`` names columns of the events that matches carry, ``subscription_columns`` such of the
-    subscriptions. ``limit`` is the most matches that an event gets. ``deduplicate``, a column of
-    timestamps and a delay such as ``"10 minutes"``, lets only one event of an id through; in a
-    stream, the first within the delay.
+    ``subscriptions`` is a DataFrame with the columns ``id``, ``subscription`` and optionally
+    ``version``, an ``Index``, an ``Engine``, the path of a saved one, or ``Snapshots``, which may
+    change while a stream runs.
 
-    The table's faulty subscriptions are reported by a ``RejectedWarning``, and are in
-    ``Index.of(table).rejected``; with ``errors="raise"`` they are an error. The parameters behind
-    that one are those of an engine, and are for a DataFrame of subscriptions only.
+    An event gets at most ``limit`` matches. ``deduplicate`` is a column of timestamps and a delay,
+    such as ``("at", "10 minutes")``: only one event with the same id gets through; in a stream,
+    the first within the delay.
+
+    Faulty rows of the table cause a ``RejectedWarning``; ``Index.of(table).rejected`` lists them.
+    With ``errors="raise"`` they raise an error. The remaining parameters are those of an engine;
+    they apply only if ``subscriptions`` is a DataFrame.
     """
     check_events(events, [event_id, *([column] if column else []), *keep])
     _check_result(keep, subscription_columns, limit)
@@ -114,7 +117,7 @@ def _schema(
     index: Index,
     columns: Sequence[str],
 ) -> pa.Schema:
-    """What a worker gives back: of the event first, then of the subscription."""
+    """The columns that a worker returns: those of the event, then those of the subscription."""
     types = arrow_schema(events.select(*map(quoted, needed)), EVENTS)
     theirs = index.columns.schema
     return pa.schema(
@@ -127,14 +130,14 @@ def _schema(
 
 
 def _mapped(events: DataFrame, task: MatchTask) -> DataFrame:
-    """The matches of a task, counted if they are a stream."""
+    """The matches of a task; if they are a stream, Spark counts them."""
     from pyspark.sql import functions
     from pyspark.sql.pandas.types import from_arrow_schema
 
     def tamis_match(batches: Batches) -> Batches:
         return task(batches)
 
-    # Under names of ours, for mapInArrow reads a dot in a name as a step into a struct.
+    # Rename the columns, because mapInArrow reads a dot in a name as a step into a struct.
     numbered = [functions.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(task.columns)]
     found = events.select(*numbered).mapInArrow(tamis_match, from_arrow_schema(task.schema))
     if events.isStreaming:
@@ -147,14 +150,14 @@ def _check_result(keep: Sequence[str], columns: Sequence[str], limit: int | None
     taken = [EVENT_ID, SUBSCRIPTION_ID, VERSION]
     for name in (*keep, *columns):
         if name in taken:
-            raise TamisError(f"a match has a column {name!r} already: rename the other one")
+            raise TamisError(f"matches already have a column {name!r}: rename or drop the other")
         taken.append(name)
     if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise TamisError(f"limit is a number of matches, not {limit!r}")
+        raise TamisError(f"limit must be a number of matches, not {limit!r}")
 
 
 def compiled(session: SparkSession, subscriptions: Any, **settings: Any) -> tuple[Index, Source]:
-    """The subscriptions, compiled, and where executors find them."""
+    """The compiled subscriptions, and the place where executors find them."""
     if isinstance(subscriptions, Snapshots):
         return subscriptions.index, subscriptions.source()
     if isinstance(subscriptions, str | os.PathLike):
@@ -163,14 +166,14 @@ def compiled(session: SparkSession, subscriptions: Any, **settings: Any) -> tupl
         subscriptions = Index(subscriptions)
     if hasattr(subscriptions, "mapInArrow"):
         if subscriptions.isStreaming:
-            raise TamisError("subscriptions that change are Snapshots, not a stream")
+            raise TamisError("a stream cannot hold subscriptions: if they change, use Snapshots")
         subscriptions = Index.of(subscriptions, **settings)
         if subscriptions.rejected.num_rows:
             warnings.warn(subscriptions.complaint(), RejectedWarning, stacklevel=3)
     if not isinstance(subscriptions, Index):
         raise TamisError(
-            "subscriptions are a DataFrame of Spark, an Index, an Engine, the path of a saved one, "
-            f"or Snapshots, not a {type(subscriptions).__name__}"
+            "subscriptions must be a Spark DataFrame, an Index, an Engine, the path of a saved one "
+            f"or Snapshots, not {type(subscriptions).__name__}"
         )
     return subscriptions, ship(session, subscriptions)
 
@@ -178,9 +181,9 @@ def compiled(session: SparkSession, subscriptions: Any, **settings: Any) -> tupl
 def _attributes(
     events: DataFrame, column: str | None, index: Index, changing: bool
 ) -> Sequence[str]:
-    """The columns that workers must see: those that subscriptions ask for, or all if they change.
+    """The columns that workers need: those that subscriptions use, or all if these may change.
 
-    Their types are checked here, so that what no event can hold is said before the job starts.
+    Checks their types, so that you learn of unsupported ones before the job starts.
     """
     if column is not None:
         check_packed(events, column)
@@ -195,7 +198,9 @@ def _attributes(
 
 def _deduplicated(events: DataFrame, event_id: str, within: tuple[str, str]) -> DataFrame:
     if isinstance(within, str) or len(within) != 2:
-        raise TamisError("deduplicate is a column of timestamps and a delay: ('at', '10 minutes')")
+        raise TamisError(
+            "deduplicate must be a column of timestamps and a delay, such as ('at', '10 minutes')"
+        )
     time, delay = within
     check_present(events.columns, [time], EVENTS)
     if not events.isStreaming:

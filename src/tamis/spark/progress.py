@@ -1,4 +1,4 @@
-"""Following a stream: progress while it runs, a summary at its end, a clean stop on a signal."""
+"""Follow a stream: progress while it runs, a summary at the end, a clean stop on a signal."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from tamis.spark.snapshots.snapshots import Snapshots
 
 METRIC = "tamis_matches"
-"""What the observed metrics of matching are called; a number follows."""
+"""The name of the observed metrics of matching; a random suffix follows."""
 _POLL = 0.2
 _PATIENCE = 10.0
-"""Seconds that a stopping stream gets to end its micro-batch."""
+"""Seconds that a stream gets to finish its micro-batch before it is stopped."""
 
 
 @dataclass(slots=True)
 class Summary:
-    """What a stream has done while it was watched."""
+    """What a stream did while you watched it."""
 
     batches: int = 0
     events: int = 0
     matches: int = 0
     busy_seconds: float = 0.0
-    """Time that micro-batches took, without the waiting between them."""
+    """Time that micro-batches took, without the pauses between them."""
     snapshot: int | None = None
-    """The number of the subscriptions that the last batch saw."""
+    """The number of the snapshot that the last batch saw."""
     stopped: bool = False
-    """Whether a signal ended it."""
+    """Whether a signal stopped it."""
 
     def add(self, batch: Batch) -> None:
         """Count a micro-batch."""
@@ -76,11 +76,11 @@ class Batch:
 def watch(
     query: StreamingQuery, *, snapshots: Snapshots | None = None, console: Console | None = None
 ) -> Summary:
-    """Follow a stream until it ends, a line for each micro-batch, and return a summary.
+    """Follow a stream until it ends, print a line for each micro-batch, and return a summary.
 
-    SIGTERM and SIGINT stop it cleanly: the running micro-batch gets some seconds to end. What it
-    had not written is done again when the stream is started with the same checkpoint. The stream's
-    own error is raised.
+    SIGTERM and SIGINT stop the stream cleanly: the running micro-batch gets ten seconds to finish.
+    If it does not, Spark runs it again when you restart the stream with the same checkpoint. If
+    the stream fails, ``watch`` raises its error.
     """
     out = Console(stderr=True) if console is None else console
     summary = Summary()
@@ -113,12 +113,12 @@ def _batches(query: StreamingQuery, after: int, snapshots: Snapshots | None) -> 
 
 
 def _events(progress: Mapping[str, Any]) -> int:
-    """The events of a micro-batch, which Spark Connect tells by source only."""
+    """The events of a micro-batch, summed over sources: Spark Connect reports no total."""
     return sum(source["numInputRows"] for source in progress["sources"])
 
 
 def _observed(progress: Mapping[str, Any]) -> Iterator[int]:
-    """The matches, which Spark Connect gives as JSON has them: values apart from the schema."""
+    """The matches; Spark Connect reports them in a JSON form, with values apart from the schema."""
     for name, row in (progress["observedMetrics"] or {}).items():
         if name.startswith(METRIC):
             fields = row.asDict()
@@ -126,7 +126,7 @@ def _observed(progress: Mapping[str, Any]) -> Iterator[int]:
 
 
 def _stop(query: StreamingQuery) -> None:
-    """Stop between two micro-batches, if the running one ends soon; the next may have begun."""
+    """Stop between two micro-batches, if the running one finishes soon; the next may have begun."""
     deadline = time.monotonic() + _PATIENCE
     done = _last_batch(query)
     while time.monotonic() < deadline and query.status["isTriggerActive"]:
@@ -143,7 +143,7 @@ def _last_batch(query: StreamingQuery) -> int:
 
 @contextmanager
 def _signals(asked: threading.Event) -> Iterator[None]:
-    """Let SIGTERM and SIGINT ask for an end, where this thread may say so."""
+    """Let SIGTERM and SIGINT ask for a stop, if this is the main thread, which alone may do so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

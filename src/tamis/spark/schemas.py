@@ -1,4 +1,4 @@
-"""Schemas to and from those of DataFrames, by way of Arrow's (model/schema/arrow_form.py)."""
+"""Convert schemas to and from those of DataFrames, by way of Arrow (model/schema/arrow_form.py)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _METADATA = "tamis.schema"
-"""The key of a column's metadata that has the JSON form; DataFrames have none of their own."""
+"""The key in a column's metadata for the JSON form; DataFrames have no metadata of their own."""
 
 
 def to_spark(schema: Schema) -> StructType:
-    """The columns of a DataFrame that events of all types fit, and ``from_spark`` reads."""
+    """Columns for a DataFrame of events of all types; ``from_spark`` converts them back."""
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StructField, StructType
 
@@ -28,8 +28,10 @@ def to_spark(schema: Schema) -> StructType:
 
 
 def from_spark(columns: StructType, *, type: str = "event", event_type: str = EVENT_TYPE) -> Schema:
-    """The schema that ``to_spark`` gave; of other columns, one type that has them all: mandatory
-    if they cannot be null, and multiple if they are arrays."""
+    """The schema that ``to_spark`` converted; for other columns, a schema with one type.
+
+    In that type, a column is mandatory if it cannot be null, and multiple if it is an array.
+    """
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_type
 

@@ -1,4 +1,4 @@
-"""Matching from SQL: a table function, bound to subscriptions under a name."""
+"""Match from SQL: a table function for a set of subscriptions."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def register(
         tamis.spark.register(spark, "alerts", index, event_id="auction", event_id_type="bigint")
         spark.sql("SELECT * FROM alerts(TABLE(auctions))")
 
-    Its result has the columns ``event_id``, ``subscription_id`` and ``version``. Spark wants their
-    types when the function is registered, hence ``event_id_type``. Subscriptions are those of
-    ``match``, but no ``Snapshots``; the settings are those of ``Index.of``.
+    The result has the columns ``event_id``, ``subscription_id`` and ``version``. Spark needs their
+    types in advance, so pass ``event_id_type``. ``subscriptions`` may be anything that ``match``
+    takes, except ``Snapshots``. The settings are those of ``Index.of``.
     """
     from pyspark.sql.functions import arrow_udtf
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
     from pyspark.sql.types import DataType
 
     if isinstance(subscriptions, Snapshots):
-        raise TamisError("a table function cannot see subscriptions change: give it an Index")
+        raise TamisError("a table function cannot follow Snapshots: pass an Index instead")
     index, source = compiled(session, subscriptions, **settings)
     id_type: Any = to_arrow_type(DataType.fromDDL(event_id_type), timezone="UTC")
     limits = index.engine.limits

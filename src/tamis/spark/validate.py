@@ -1,9 +1,9 @@
-"""Events held against a schema: a DataFrame, static or streaming, in two parts.
+"""Check events against a schema: a DataFrame, static or streaming, in two parts.
 
     events ──mapInArrow──> the same rows, with rule and reason ─┬─ neither ──> valid
                                                                 └─ both ─────> rejected
 
-Every row is in one of the two. Each part is a plan of its own, computed when it is asked for.
+Every row is in one of the two. Each part is a query plan of its own.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 RULE, REASON = "rule", "reason"
-"""Columns of rejected events, besides their own."""
+"""The columns that rejected events have in addition."""
 
 
 class Validated(NamedTuple):
-    """Events in two parts."""
+    """Valid and rejected events; cache the events if you use both, or Spark reads them twice."""
 
     valid: DataFrame
-    """Those that conform to the schema, as they were."""
+    """The events that conform to the schema, unchanged."""
     rejected: DataFrame
-    """The others, with the first ``rule`` that each breaks, and the ``reason``."""
+    """The other events, each with the first ``rule`` that it breaks, and the ``reason``."""
 
 
 def validate(
@@ -49,18 +49,19 @@ def validate(
     types: Collection[str] = (),
     limits: Limits = LIMITS,
 ) -> Validated:
-    """Tell valid events from others, which get a ``rule`` and a ``reason``.
+    """Separate valid events from invalid ones; those get a ``rule`` and a ``reason``.
 
-    ``events`` may be a stream; then so are both parts. All its columns are attributes but those
-    to ``ignore``, unless one ``column`` holds the events: as JSON, a map or a struct. ``types``
-    are those of events that name none. What is no event at all breaks the rule ``unreadable``.
+    If ``events`` is a stream, so are both parts. Every column is an attribute, except those you
+    ``ignore``. If one column holds whole events, as JSON, a map or a struct, name it in ``column``.
+    ``types`` are the types of events that do not name their own. Anything that cannot be read as
+    an event breaks the rule ``unreadable``.
     """
     check_events(events, [*([column] if column else []), *ignore])
     for name in (RULE, REASON):
         if name in events.columns:
-            raise TamisError(f"a rejected event gets a column {name!r}: rename that of the events")
+            raise TamisError(f"rejected events get a column {name!r}: rename the one that you have")
     if not isinstance(schema, Schema):
-        raise TamisError(f"a schema is a tamis.Schema, not a {type(schema).__name__}")
+        raise TamisError(f"schema must be a tamis.Schema, not {type(schema).__name__}")
     schema.view(types)
     attributes = [column] if column else [name for name in events.columns if name not in ignore]
     kinds = arrow_schema(events, EVENTS)
@@ -77,14 +78,14 @@ def validate(
 
 
 def _mapped(events: DataFrame, task: ValidateTask) -> DataFrame:
-    """The events with rule and reason, which are null of valid ones."""
+    """The events with rule and reason, which are null for valid ones."""
     from pyspark.sql import functions
     from pyspark.sql.types import StringType, StructField, StructType
 
     def tamis_validate(batches: Batches) -> Batches:
         return task(batches)
 
-    # Under names of ours, for mapInArrow reads a dot in a name as a step into a struct.
+    # Rename the columns, because mapInArrow reads a dot in a name as a step into a struct.
     ours = [f"c{number}" for number in range(len(events.columns))]
     given = [functions.col(quoted(name)).alias(c) for name, c in zip(events.columns, ours)]
     fields = [StructField(c, each.dataType, each.nullable) for c, each in zip(ours, events.schema)]
@@ -102,16 +103,16 @@ class ValidateTask(NamedTuple):
 
     schema: Schema
     attributes: tuple[str, ...]
-    """The names of the columns that are attributes; one only if ``packed``."""
+    """The names of the columns that are attributes; only one if ``packed``."""
     places: tuple[int, ...]
-    """Where these columns stand in a batch."""
+    """The positions of these columns in a batch."""
     packed: bool
     """Whether events are in one column: JSON, a map or a struct."""
     types: tuple[str, ...]
     limits: Limits
 
     def __call__(self, batches: Batches) -> Batches:
-        """The batches, with two columns more."""
+        """The batches, with the columns for rule and reason."""
         for batch in batches:
             found = self.rejected(batch)
             rules: list[str | None] = [None] * batch.num_rows

@@ -1,4 +1,4 @@
-"""What runs in Python workers: record batches of events in, record batches of matches out."""
+"""Matching in Python workers: record batches of events in, record batches of matches out."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOST_OPEN = 4
 
 
 class Source(Protocol):
-    """Tells a worker which file holds the index for its task."""
+    """Knows which file holds the index for a worker's task."""
 
     def path(self) -> str:
-        """The file."""
+        """The path of the file."""
 
 
 class MatchTask(NamedTuple):
@@ -33,20 +33,20 @@ class MatchTask(NamedTuple):
 
     source: Source
     columns: tuple[str, ...]
-    """The names of a batch's columns, which Spark may call otherwise."""
+    """The names of a batch's columns; Spark may use other names."""
     event_id: str
     attributes: tuple[str, ...]
-    """The columns that are attributes; one only if ``packed``."""
+    """The columns that are attributes; only one if ``packed``."""
     packed: bool
     """Whether events are in one column: JSON, a map or a struct."""
     keep: tuple[str, ...]
     schema: pa.Schema
     limit: int | None
     limits: Limits = LIMITS
-    """Those of the engine, which its file does not have."""
+    """The limits of the engine, which its file does not store."""
 
     def __call__(self, batches: Batches) -> Batches:
-        """The matches of some events."""
+        """The matches of the events of a partition."""
         index: Index | None = None
         for batch in batches:
             if index is None:
@@ -71,7 +71,7 @@ class MatchTask(NamedTuple):
 
 
 def opened(path: str, limits: Limits = LIMITS) -> Index:
-    """An index, opened once in this process; another file in its place is opened anew."""
+    """The index of a file, opened once per process; if the file is replaced, it is opened again."""
     file = os.stat(path)
     key = (path, file.st_dev, file.st_ino, file.st_mtime_ns, limits)
     index = _OPEN.pop(key, None)

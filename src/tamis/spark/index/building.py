@@ -1,11 +1,11 @@
-"""Building an index from a DataFrame: executors parse, the driver merges.
+"""Build an index from a DataFrame: executors parse, the driver merges.
 
     partition ──parse──> blocks, pickled ─┐
     partition ──parse──> blocks, pickled ─┼─> one engine, columns by slot
     partition ──parse──> blocks, pickled ─┘
 
 Parsing is nine tenths of the work. Blocks (engine/bulk.py) hold constants as columns, so the driver
-has only to sort them. It fetches them a partition at a time and never holds all of them.
+only has to sort them. It fetches them one partition at a time and never holds all of them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Settings(NamedTuple):
-    """What executors and driver must agree on, to read subscriptions alike."""
+    """The settings with which executors and driver read subscriptions alike."""
 
     schema: Mapping[str, Any] | None
     taxonomy: Taxonomies | TaxonomyLike | None
@@ -62,7 +62,7 @@ class Settings(NamedTuple):
         return SubscriptionReader(world, schema, self.prefixes)
 
     def engine(self) -> Engine:
-        """An empty engine of these settings."""
+        """An empty engine with these settings."""
         return Engine(
             schema=self.schema,
             taxonomy=self.taxonomy,
@@ -72,7 +72,7 @@ class Settings(NamedTuple):
 
 
 class ParsedPart(NamedTuple):
-    """A block, the columns of its rows, and the rows that are faulty."""
+    """A block, the columns of its rows, and the faulty rows."""
 
     block: Block
     columns: pa.RecordBatch
@@ -82,7 +82,7 @@ class ParsedPart(NamedTuple):
 def build(
     subscriptions: DataFrame | pa.Table, columns: Sequence[str], settings: Settings
 ) -> tuple[Engine, pa.Table, pa.Table]:
-    """Engine, columns by slot, and rejected rows."""
+    """The engine, the columns by slot, and the rejected rows."""
     names = subscriptions.schema.names
     _check(names, columns)
     version = [VERSION] if VERSION in names else []
@@ -107,19 +107,19 @@ def _check(names: Sequence[str], columns: Sequence[str]) -> None:
     check_present(names, [ID, SUBSCRIPTION, *columns], _TABLE)
     for name in columns:
         if name in (ID, SUBSCRIPTION_ID, VERSION, EVENT_ID):
-            raise TamisError(f"a match has a column {name!r} of its own: rename that of {_TABLE}")
+            raise TamisError(f"the name {name!r} is reserved in matches: rename it in {_TABLE}")
 
 
 def _column_fields(schema: pa.Schema) -> pa.Schema:
-    """The columns by slot: the id, the version (none at all if the table has no such column),
-    those asked for. Strings are large ones, so that one array holds them all."""
+    """The columns by slot: the id, the version (nulls if the table has no such column), and those
+    you asked for. Strings are large strings, so that one array can hold them all."""
     for name, holds, what in (
         (ID, _is_id, "a string or an integer"),
         (SUBSCRIPTION, is_text, "text"),
     ):
         if not holds(schema.field(name).type):
             kind = schema.field(name).type
-            raise TamisError(f"column {name!r} of {_TABLE} is {what}, not {kind}: cast it")
+            raise TamisError(f"column {name!r} of {_TABLE} must be {what}, not {kind}: cast it")
     fields = [pa.field(SUBSCRIPTION_ID, _large(schema.field(ID).type))]
     kind = schema.field(VERSION).type if VERSION in schema.names else pa.int64()
     fields.append(pa.field(VERSION, _large(kind)))
@@ -184,7 +184,7 @@ def _merged(
     slots = 0
 
     def blocks() -> Iterator[Block]:
-        """The blocks, whose rows are numbered by slot."""
+        """The blocks, with rows numbered by slot."""
         nonlocal slots
         for part in parts:
             tables.append(_by_slot(part.columns, fields))

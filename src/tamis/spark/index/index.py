@@ -1,12 +1,12 @@
-"""Compiled subscriptions as Spark uses them: an engine, and the columns of its table by slot.
+"""Compiled subscriptions for Spark: an engine, and the columns of its table by slot.
 
     slot   engine             columns: subscription_id   version   owner
     0      category = 'Toy'            17                3         ada
     1      price < 5                   42                1         ben
 
-One file (an engine's, with the columns as an attachment in Arrow's file format), which executors
-open by memory mapping. A match is a slot; its row of the columns goes into the result, with the
-type that the column had in the table.
+An index is one file: that of the engine, with the columns attached in Arrow's file format.
+Executors map it into memory. A match is a slot; its row of the columns goes into the result, with
+the types that the columns had in the table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COLUMNS = "columns"
 
 
 class Index:
-    """Subscriptions, compiled, with the columns that matches carry."""
+    """Compiled subscriptions, with the columns that go into matches."""
 
     def __init__(
         self, engine: Engine, columns: pa.Table | None = None, rejected: pa.Table | None = None
@@ -54,9 +54,9 @@ class Index:
             ids = engine.slot_ids()
             columns = pa.table({SUBSCRIPTION_ID: ids, VERSION: pa.nulls(len(ids), pa.int64())})
         self.columns = columns
-        """By slot: ``subscription_id``, ``version``, and those that were asked for."""
+        """By slot: ``subscription_id``, ``version``, and the columns you asked for."""
         self.rejected = rejected_rows([], [], [], self.id_type) if rejected is None else rejected
-        """The rows that could not be taken: ``id``, ``subscription`` and ``error``."""
+        """The faulty rows: ``id``, ``subscription`` and ``error``."""
 
     @classmethod
     def of(
@@ -70,16 +70,16 @@ class Index:
         prefixes: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
     ) -> Index:
-        """Compile a table with the columns ``id``, ``subscription`` and, if it has one,
-        ``version``: a DataFrame of Spark, in its executors, or an Arrow table, in this process.
+        """Compile a table with the columns ``id``, ``subscription`` and optionally ``version``.
 
-        More ``columns`` of it go into the matches. Faulty rows are in ``rejected``, unless
-        ``errors="raise"``.
+        A Spark DataFrame is parsed in its executors, an Arrow table in this process. Name more
+        ``columns`` of it to have them in the matches. Faulty rows are listed in ``rejected``; with
+        ``errors="raise"`` they raise an error.
         """
         from tamis.spark.index.building import Settings, build
 
         if errors not in ("raise", "collect"):
-            raise TamisError(f"errors is 'raise' or 'collect', not {errors!r}")
+            raise TamisError(f"errors must be 'raise' or 'collect', not {errors!r}")
         form = schema.to_json() if isinstance(schema, Schema) else schema
         index = cls(*build(subscriptions, columns, Settings(form, taxonomy, prefixes, limits)))
         if errors == "raise" and index.rejected.num_rows:
@@ -90,7 +90,7 @@ class Index:
     def open(
         cls, path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = LIMITS
     ) -> Index:
-        """Open a saved index, or any saved engine; the file is mapped into memory, not read."""
+        """Open a saved index, or any saved engine, by mapping the file into memory."""
         engine = Engine.load(path, verify=verify, limits=limits)
         stored = engine.attachments.get(_COLUMNS)
         if stored is None:
@@ -98,10 +98,12 @@ class Index:
         try:
             return cls(engine, pa.ipc.open_file(pa.py_buffer(stored)).read_all())
         except pa.ArrowException as error:
-            raise StorageError(f"{os.fspath(path)} has damaged columns: build it anew") from error
+            raise StorageError(
+                f"the columns in {os.fspath(path)} are damaged: build the index again"
+            ) from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write engine and columns to one file, which is whole or not there."""
+        """Write engine and columns to one file, completely or not at all."""
         sink = pa.BufferOutputStream()
         table = self.columns.combine_chunks()
         with pa.ipc.new_file(sink, table.schema) as writer:
@@ -115,15 +117,17 @@ class Index:
         return self.columns.schema.field(SUBSCRIPTION_ID).type
 
     def change(self, rows: pa.Table) -> None:
-        """Add, replace and, where the subscription is null, remove subscriptions.
+        """Add and replace subscriptions, and remove those whose row has a null.
 
-        Of rows with the same id the last one holds. Faulty ones are in ``rejected`` then, and what
-        was there under their ids stays.
+        If several rows have the same id, the last one counts. Faulty rows are listed in
+        ``rejected``; the previous subscriptions with their ids stay.
         """
         check_present(rows.column_names, [ID, SUBSCRIPTION], "a table of changes")
         kind = rows.schema.field(SUBSCRIPTION).type
         if not is_text(kind) and kind != pa.null():
-            raise SubscriptionError(f"column {SUBSCRIPTION!r} of the changes is text, not {kind}")
+            raise SubscriptionError(
+                f"column {SUBSCRIPTION!r} of the changes must be text, not {kind}"
+            )
         ids = self._own_ids(rows[ID])
         rows = self._own_types(rows)
         keys: list[Any] = as_keys(ids).to_pylist()
@@ -149,11 +153,11 @@ class Index:
             return one_chunk(ids.cast(self.id_type))
         except pa.ArrowException as error:
             raise SubscriptionError(
-                f"the ids of the changes are of type {ids.type}, those of the index {self.id_type}"
+                f"the ids have type {ids.type} in the changes, but {self.id_type} in the index"
             ) from error
 
     def _own_types(self, rows: pa.Table) -> pa.Table:
-        """The rows with the types of these columns, before anything is changed."""
+        """The rows with the types of these columns; raises before anything has changed."""
         for place, name in enumerate(rows.column_names):
             if name in (VERSION, *self.columns.column_names):
                 kind = self.columns.schema.field(name).type
@@ -161,14 +165,14 @@ class Index:
                     column = rows[name].cast(kind)
                 except pa.ArrowException as error:
                     raise SubscriptionError(
-                        f"column {name!r} of the changes is of type {rows[name].type}, that of "
-                        f"the index {kind}: {error}"
+                        f"column {name!r} has type {rows[name].type} in the changes, but {kind} "
+                        f"in the index: {error}"
                     ) from error
                 rows = rows.set_column(place, name, column)
         return rows
 
     def _align(self, ids: pa.Array[Any], rows: pa.Table, places: list[int]) -> None:
-        """Let the columns follow the slots: a row of the changes goes before a former one."""
+        """Align the columns with the slots; a row of the changes wins over a previous one."""
         taken = pa.array(places, pa.int64())
         fields: dict[str, Any] = {SUBSCRIPTION_ID: ids.take(taken)}
         for field in self.columns.schema:
@@ -182,14 +186,15 @@ class Index:
         self.columns = table.combine_chunks().take(slots)
 
     def complaint(self) -> str:
-        """What to say of the rows that were rejected."""
+        """A message about the rejected rows."""
         count = self.rejected.num_rows
         first = [
             f"  id {row['id']!r}: {row['error'].splitlines()[0]}"
             for row in self.rejected.slice(0, 3).to_pylist()
         ]
         more = [f"  and {count - 3:,} more"] if count > 3 else []
-        lines = [f"{count:,} of the subscriptions cannot be taken:", *first, *more]
+        rejected = "subscription was" if count == 1 else "subscriptions were"
+        lines = [f"{count:,} {rejected} rejected:", *first, *more]
         return "\n".join(lines)
 
     def __len__(self) -> int:
@@ -216,5 +221,5 @@ def one_chunk(column: Any) -> pa.Array[Any]:
 
 
 def as_keys(ids: Any) -> pa.LargeStringArray:
-    """Ids of any type as the strings that an engine knows them by."""
+    """Ids of any type as strings, which engines use."""
     return one_chunk(ids.cast(pa.large_string()))  # type: ignore[return-value]

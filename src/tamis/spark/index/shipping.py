@@ -1,13 +1,13 @@
-"""Getting an index to the executors: a file, once to each, by Spark's own means.
+"""Send an index to the executors: one file, once to each, by Spark's own means.
 
     driver     index ──save──> tamis-1f0c….index ──addFile──> each executor's folder of files
     executor   worker ┐
-               worker ┼─ memory-mapped: the pages of the file, once in memory
+               worker ┼─ memory-mapped: they share the pages of the file
                worker ┘
 
-Through Spark Connect there is no SparkContext; there the file is an artifact of the session. The
-name tells the content, so that the same index is sent once a session, and another never takes its
-place. Spark keeps such files until the session ends.
+Spark Connect has no SparkContext; there the file is an artifact of the session. Its name depends on
+its content, so the same index is sent once per session, and another one never replaces it. Spark
+keeps such files until the session ends.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ _SENT: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 class ShippedIndex(NamedTuple):
-    """An index that executors find among their files."""
+    """An index in the folder of files of each executor."""
 
     name: str
 
     def path(self) -> str:
-        """Where it is, on an executor."""
+        """The path on an executor."""
         from pyspark import SparkFiles
 
         path = SparkFiles.get(self.name)
         if not os.path.exists(path):
             raise StorageError(
-                f"the index {self.name} did not reach this executor: "
-                "was the session stopped and started again? call match() anew"
+                f"this executor does not have the index {self.name}; "
+                "if you stopped the session and started another, call match() again"
             )
         return path
 
 
 def ship(session: SparkSession, index: Index | str | os.PathLike[str]) -> ShippedIndex:
-    """Send an index, or a saved one, to all executors of a session."""
+    """Send an index, or the file of a saved one, to all executors of a session."""
     if isinstance(index, Index):
         source = _folder() / f"{secrets.token_hex(8)}.new"
         index.save(source)
@@ -71,12 +71,12 @@ def ship(session: SparkSession, index: Index | str | os.PathLike[str]) -> Shippe
 
 
 def _owner(session: SparkSession) -> Any:
-    """Whose files they are: those of a context are for all its sessions."""
+    """The owner of the files: a context shares its files with all its sessions."""
     return session if is_remote(session) else session.sparkContext
 
 
 def is_remote(session: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect."""
+    """Whether a session uses Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
@@ -96,7 +96,7 @@ def _place(source: Path, target: Path) -> None:
 
 @cache
 def _folder() -> Path:
-    """A folder of this process; executors that start late fetch from it, so it stays to the end."""
+    """A folder of this process; it stays to the end, because late executors fetch from it."""
     folder = Path(tempfile.mkdtemp(prefix="tamis-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

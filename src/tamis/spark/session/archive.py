@@ -1,10 +1,10 @@
-"""An archive of Spark's classes, from which sessions start in half of the time.
+"""An archive of Spark's classes, which halves the start of a session.
 
-Most of the start of a session is Java loading, checking and compiling classes, always the same
-ones. Java can write them down at the end of a run and map them at the start of others: as an AOT
-cache from version 25 on, as a class-data archive before. This does such a run, once for an
-installation; ``session_builder`` uses what it finds. Java ignores an archive that does not fit, of
-another Spark or another Java, so a stale one only saves nothing.
+At the start of a session, Java spends most of the time loading, checking and compiling the same
+classes again. Java can save them at the end of a run, and map them at the start of the next: as an
+AOT cache from version 25 on, as a class-data archive before. ``prepare`` does such a run, once per
+installation, and ``session_builder`` uses the archive if there is one. Java ignores an archive of
+another Spark or another Java, so a stale one does no harm.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIRST_WITH_AOT = 25
 
 
 def archive_options() -> str | None:
-    """The options of Java that use the archive; None if there is none."""
+    """The Java options that use the archive; None if there is no archive."""
     for suffix, (_, reads) in _FLAGS.items():
         path = _archive(suffix)
         if path.exists():
@@ -37,7 +37,7 @@ def archive_options() -> str | None:
 
 
 def prepare() -> Path:
-    """Make the archive, unless there is one; takes about 40 seconds and 180 MB of disk."""
+    """Create the archive, unless it exists; takes about 40 seconds and 180 MB of disk."""
     suffix = ".aot" if _java_version() >= _FIRST_WITH_AOT else ".jsa"
     path = _archive(suffix)
     if path.exists():
@@ -46,7 +46,7 @@ def prepare() -> Path:
     try:
         _archived_run(f"{_SILENT} {_FLAGS[suffix][0]}{written}")
         if not written.exists():
-            raise StorageError(f"Java wrote no archive of classes into {path.parent}")
+            raise StorageError(f"Java did not write a class archive to {path.parent}")
         written.replace(path)
     finally:
         written.unlink(missing_ok=True)
@@ -70,7 +70,7 @@ def _java_version() -> int:
 
 
 def _archived_run(options: str) -> None:
-    """Do what sessions do, and end Java, which then writes the archive."""
+    """Run a typical session, then end Java, which writes the archive."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -83,7 +83,7 @@ def _archived_run(options: str) -> None:
         _exercise(session, Path(folder))
     SparkSession.stop(session)
     gateway.shutdown()
-    gateway.proc.stdin.close()  # upon which Java ends
+    gateway.proc.stdin.close()  # makes Java exit
     gateway.proc.wait()
 
 

@@ -1,7 +1,7 @@
-"""Spark's daemon of Python workers, which loads the kernels before it forks them.
+"""Spark's daemon of Python workers, which loads the kernels before it forks workers.
 
-Chosen by ``spark.python.daemon.module``. Loading Numba and compiled code takes a worker half a
-second; forked, it has them. No thread may run at the time of a fork: loading starts none.
+Set it with ``spark.python.daemon.module``. A worker would need half a second to load Numba and the
+compiled code; a forked one has them already. No thread may run during a fork; loading starts none.
 """
 
 from __future__ import annotations

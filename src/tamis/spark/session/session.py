@@ -1,4 +1,4 @@
-"""A builder of sessions with the settings that suit Tamis best; any other session works too."""
+"""A builder of sessions with good settings for Tamis; any other session works too."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 
 def session_builder(master: str | None = None) -> SparkSession.Builder:
-    """A ``SparkSession.builder`` whose workers run this Python, with Java if there is none.
+    """A ``SparkSession.builder`` with good settings for Tamis.
 
         spark = tamis.spark.session_builder("local[2]").getOrCreate()
 
-    Python workers are forked from a process in which the kernels are loaded already, which saves
-    each of them half a second. Java starts faster after ``python -m tamis.spark.session.prepare``.
+    It brings Java if the machine has none. Workers run the same Python as you, and are forked from
+    a process that has loaded the kernels, which saves each of them half a second. To make sessions
+    start faster, run ``python -m tamis.spark.session.prepare`` once.
     """
     from pyspark.sql import SparkSession
 

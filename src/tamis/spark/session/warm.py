@@ -1,4 +1,4 @@
-"""Loading the kernels by matching one event, as workers will."""
+"""Load the kernels by matching a few events, as workers do."""
 
 from __future__ import annotations
 

@@ -23,17 +23,17 @@ _STATE = "state"
 
 
 class Snapshots:
-    """Subscriptions that change; hand it to ``match`` in place of a table.
+    """Subscriptions that change while a stream runs; pass it to ``match`` instead of a table.
 
         with Snapshots("snapshots", lambda: spark.read.parquet("rules")) as subscriptions:
             matches = match(events, subscriptions)
             matches.writeStream…
 
-    ``source`` is called now and then and gives all subscriptions: a DataFrame, an Arrow table, a
-    mapping from id to subscription, or rows. ``from_table`` and ``from_changes`` are others. In a
-    ``with`` block a thread looks for changes ``every`` so many seconds; ``refresh`` does so now.
-    The folder must be one that all nodes see (folder.py); a stream that is started again goes
-    on with the same one. The settings are those of ``Index.of``.
+    ``source`` is a callable that returns all subscriptions: a DataFrame, an Arrow table, a mapping
+    from id to subscription, or rows. ``from_table`` and ``from_changes`` read other sources. In a
+    ``with`` block, a thread checks for changes ``every`` so many seconds; ``refresh`` checks now.
+    All nodes must see ``folder`` (folder.py). When you restart a stream, use the same folder. The
+    settings are those of ``Index.of``.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Snapshots:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.error: Exception | None = None
-        """What went wrong when changes were last looked for; the last snapshot holds meanwhile."""
+        """The error of the last check for changes, if it failed; the last snapshot stays in use."""
         (self._folder.path / "batches").mkdir(parents=True, exist_ok=True)
         self.number = max(self._folder.numbers(), default=0)
-        """The number of the last snapshot."""
+        """The number of the latest snapshot."""
         self.index, self._state = self._last() if self.number else (initial or Index(Engine()), {})
         self._published = self.number > 0
         self.refresh()
@@ -64,7 +64,7 @@ class Snapshots:
     def from_table(
         cls, folder: str | os.PathLike[str], session: SparkSession, name: str, **settings: Any
     ) -> Snapshots:
-        """The subscriptions of a table of the catalog."""
+        """Read the subscriptions from a table of the catalog."""
 
         def table() -> DataFrame:
             session.catalog.refreshTable(name)
@@ -81,11 +81,12 @@ class Snapshots:
         initial: Index | None = None,
         every: float = 1.0,
     ) -> Snapshots:
-        """What comes of the files in the folder ``changes``, upon ``initial`` the first time.
+        """Start from ``initial``, and apply the files in the folder ``changes``.
 
-        A file, ``*.ndjson`` or ``*.parquet``, has rows of ``id``, ``subscription`` (null removes)
-        and, if there is one, ``version``. Files are taken in the order of their names, each once
-        and as a whole, so put them there by renaming; one that was taken may be deleted.
+        A file, ``*.ndjson`` or ``*.parquet``, has rows with ``id``, ``subscription`` (null removes
+        it) and optionally ``version``. Each file is read once, in the order of their names. Write
+        it elsewhere and rename it into the folder, so that it is complete. You may delete a file
+        once it has been read. If snapshots exist already, ``initial`` is ignored.
         """
         return cls(folder, Changes(Path(changes)), initial=initial, every=every)
 
@@ -95,21 +96,21 @@ class Snapshots:
 
     @property
     def file(self) -> Path:
-        """The file of the last snapshot."""
+        """The file of the latest snapshot."""
         return self._folder.index(self.number)
 
     def source(self) -> SnapshotSource:
-        """What workers need to know."""
+        """Where workers find their snapshot."""
         return SnapshotSource(str(self._folder.path))
 
     def refresh(self) -> int:
-        """Take in what has changed; the number of the snapshot that micro-batches see from now."""
+        """Apply changes now; return the number of the snapshot that the next micro-batch sees."""
         with self._lock:
             found = self._source.look(self.index, self._state)
             if found is not None:
                 self.index, self._state = found
                 self._published = False
-            if not self._published:  # or it failed the last time: a full disk, say
+            if not self._published:  # also if it failed the last time, on a full disk, say
                 self._publish()
             return self.number
 
@@ -126,7 +127,7 @@ class Snapshots:
         self._folder.prune()
 
     def seen_by(self, query: str, batch: int) -> int | None:
-        """The number of the snapshot that a micro-batch saw, if it had any event."""
+        """The number of the snapshot that a micro-batch saw; None if it had no events."""
         for name, batches in self._folder.claims():
             if name == query and batch in batches:
                 return int(batches[batch].read_text())
@@ -148,11 +149,9 @@ class Snapshots:
         while not self._ended.wait(self._every):
             try:
                 self.refresh()
-            except (
-                Exception
-            ) as error:  # whatever a source raises: it is kept, told, and tried again
+            except Exception as error:  # a source may raise anything: keep it, log it, try again
                 if str(error) != str(self.error):
-                    _LOG.warning("the subscriptions stay as they are: %s", error)
+                    _LOG.warning("the last snapshot stays in use: %s", error)
                 self.error = error
             else:
                 self.error = None

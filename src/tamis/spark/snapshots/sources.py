@@ -1,4 +1,4 @@
-"""Where changing subscriptions come from: whole tables, or folders of change files."""
+"""Sources of changing subscriptions: whole tables, or folders of change files."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 State = dict[str, Any]
-"""What a source must remember of what it has taken; saved with the index."""
+"""What a source remembers about its last reading; saved with the index."""
 
 MAX_CHANGE_FILE = 1 << 30
-"""Bytes of one change file."""
+"""The most bytes of one change file."""
 
 
 class Source(Protocol):
-    """Gives the next index, if anything has changed."""
+    """Returns the next index, if anything has changed."""
 
     def look(self, index: Index, state: State) -> tuple[Index, State] | None:
         """The index and state after the changes since ``state``, or None."""
 
 
 class Tables(NamedTuple):
-    """A callable that gives all subscriptions; the index is built anew if they have changed."""
+    """A callable that returns all subscriptions; if they have changed, the index is rebuilt."""
 
     read: Callable[[], Any]
     settings: Mapping[str, Any]
@@ -52,12 +52,12 @@ class Tables(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """A folder of change files, taken in the order of their names."""
+    """A folder of change files, read in the order of their names."""
 
     folder: Path
 
     def look(self, index: Index, state: State) -> tuple[Index, State] | None:
-        """The index after the files that are new; up to the first one that cannot be read."""
+        """The index after the new files, up to the first one that cannot be read."""
         taken = [name for name in state.get("taken", ()) if (self.folder / name).exists()]
         rejected: list[pa.Table] = []
         for path in self._new(set(taken)):
@@ -94,12 +94,12 @@ def read_changes(path: Path) -> pa.Table:
     try:
         return _READERS[path.suffix](path)
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
-        remedy = "put it right, or take it away and the files behind it come through"
+        remedy = "fix or remove it; the files after it are waiting"
         raise StorageError(f"cannot read {path}: {error}; {remedy}") from error
 
 
 def _ndjson(path: Path) -> pa.Table:
-    """Row by row, for Arrow's reader would take a misspelt key for a null, which removes."""
+    """The rows of NDJSON; Arrow's reader would read a misspelt key as a null, which removes."""
     rows = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
@@ -107,7 +107,7 @@ def _ndjson(path: Path) -> pa.Table:
         row = json.loads(line)
         if not isinstance(row, dict) or ID not in row or SUBSCRIPTION not in row:
             raise ValueError(
-                f"line {number} is no object with the keys {ID!r} and {SUBSCRIPTION!r}"
+                f"line {number} must be an object with the keys {ID!r} and {SUBSCRIPTION!r}"
             )
         rows.append(row)
     names = dict.fromkeys([ID, SUBSCRIPTION, *(name for row in rows for name in row)])
@@ -136,11 +136,11 @@ def as_table(source: Any) -> pa.Table:
             return pa.table(source)
         return pa.Table.from_pylist([dict(row) for row in source])
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise TamisError(f"no table of subscriptions: {error}") from error
+        raise TamisError(f"cannot read the subscriptions as a table: {error}") from error
 
 
 def _mark(table: Any, columns: Any) -> list[Any]:
-    """What differs if a table does, whatever the order of its rows (of a DataFrame)."""
+    """A fingerprint of a table; for a DataFrame, the order of rows does not matter."""
     if isinstance(table, pa.Table):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
