@@ -4,7 +4,6 @@ from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
 from tamis.engine.loading import Subscribed
 from tamis.engine.matches import Incomplete, Match, Matches
-from tamis.engine.reader import Remark
 from tamis.engine.registry import Algorithm
 from tamis.engine.relations import (
     Relation,
@@ -76,7 +75,6 @@ __all__ = [
     "Rejected",
     "RejectedWarning",
     "Relation",
-    "Remark",
     "Schema",
     "SchemaError",
     "StorageError",
