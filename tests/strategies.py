@@ -31,6 +31,7 @@ from tamis.predicates.expression import (
     Present,
     TextTest,
     Triple,
+    TruthTest,
     all_of,
     any_of,
     nodes_within,
@@ -75,6 +76,7 @@ KEYWORDS = (
     *("and", "or", "not", "true", "false", "And", "NOT", "TRUE"),
     *("in", "is", "a", "between", "contains", "like", "matches", "starts", "ends", "with"),
     *("timestamp", "present", "missing", "cidr", "ignoring", "case", "prefix", "filter", "r", "km"),
+    *("unless", "unknown", "null", "Null"),
 )
 
 
@@ -274,7 +276,8 @@ def patterns() -> Strategy[Pattern]:
     node = iris() | variables()
     triples = st.lists(st.tuples(node, node, node | literals()), min_size=1, max_size=3)
     sides = terms(st.sampled_from(("x", "y", "_b1")).map(Variable))
-    filters = st.lists(combined(comparisons(sides, constants()), max_leaves=4), max_size=2)
+    filter_ = combined(comparisons(sides, constants()), max_leaves=4, truth_tests=False)
+    filters = st.lists(filter_, max_size=2)
     return st.builds(_pattern, triples, filters)
 
 
@@ -291,12 +294,16 @@ def _pattern(triples: list[Triple], filters: list[Expression]) -> Pattern:
 # Whole expressions.
 
 
-def combined(leaves: Strategy[Any], max_leaves: int) -> Strategy[Expression]:
-    """Conjunctions, disjunctions and negations of the leaves."""
+def combined(
+    leaves: Strategy[Any], max_leaves: int, *, truth_tests: bool = True
+) -> Strategy[Expression]:
+    """Conjunctions, disjunctions, negations and truth tests of the leaves, one in another."""
 
     def combine(inner: Strategy[Expression]) -> Strategy[Expression]:
         parts = st.lists(inner, max_size=3)
-        return parts.map(_all_of) | parts.map(_any_of) | inner.map(Not)
+        made = parts.map(_all_of) | parts.map(_any_of) | inner.map(Not)
+        tests = st.builds(TruthTest, inner, st.sampled_from(TruthTest.TRUTHS))
+        return made | tests | tests.map(Not) if truth_tests else made
 
     return st.recursive(leaves, combine, max_leaves=max_leaves)
 

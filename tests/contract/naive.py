@@ -37,6 +37,7 @@ from tamis.predicates.expression import (
     Or,
     Present,
     TextTest,
+    TruthTest,
 )
 from tamis.predicates.operands import Arithmetic, Attribute, Constant, Operand
 
@@ -130,6 +131,9 @@ class _Evaluation:
             case Not():
                 inner = self.truth(node.part)
                 return None if inner is None else not inner
+            case TruthTest():
+                wanted = {"true": True, "false": False, "unknown": None}[node.truth]
+                return self.truth(node.part) is wanted
             case Present():
                 return any(True for _ in all_at(self.event, node.attribute.path))
             case Contains():
@@ -182,9 +186,15 @@ class _Evaluation:
         if kind(left) != "number" or kind(right) != "number":
             return None
         try:
-            return _RESULTS[term.operator](left, right)
+            return _RESULTS[term.operator](whole(left), whole(right))
         except (ZeroDivisionError, OverflowError):  # the latter of integers beyond all doubles
             return None
+
+
+def whole(number: Any) -> Any:
+    """A number as the integer that it equals, if that has 64 bits."""
+    fits = math.isfinite(number) and -(2**63) <= number < 2**64
+    return int(number) if fits and number == int(number) else number
 
 
 def plain(raw: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tamis.predicates.expression import Expression, Not, all_of, any_of
+from tamis.predicates.expression import Expression, Not, TruthTest, all_of, any_of
 from tamis.predicates.operands import Attribute, Constant
 from tests.strategies import comparisons, predicates
 
@@ -17,7 +17,8 @@ ELEMENTS = [*VALUES, 1.0, 3, math.nan, False, None, b"red", "blue"]
 
 
 def dense_expressions() -> st.SearchStrategy[Expression]:
-    """Conjunctions and disjunctions of two to four predicates, some of them negated."""
+    """Conjunctions and disjunctions of two to six predicates, some of them negated or tested for
+    their truth."""
     subjects = st.sampled_from(SUBJECTS).map(Attribute)
     values = st.sampled_from(VALUES).map(Constant)
     words = st.sampled_from(["red", "Red"]).map(Constant)
@@ -25,7 +26,9 @@ def dense_expressions() -> st.SearchStrategy[Expression]:
     literal = predicate | predicate.map(Not)
     pair = st.tuples(literal, literal)
     clause = literal | pair.map(lambda two: all_of(*two)) | pair.map(lambda two: any_of(*two))
-    clauses = st.lists(clause | clause.map(Not), min_size=2, max_size=3)
+    tested = st.builds(TruthTest, clause, st.sampled_from(TruthTest.TRUTHS))
+    several = clause | clause.map(Not) | tested | tested.map(Not)
+    clauses = st.lists(several, min_size=2, max_size=3)
     return clauses.map(lambda parts: all_of(*parts)) | clauses.map(lambda parts: any_of(*parts))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tamis.errors import LimitError, SubscriptionError
 from tamis.language.json_form import from_json, schema, to_json
 from tamis.language.parser import parse
 from tamis.language.python import attr, call, quantity, timestamp, var
-from tamis.model.limits import MAX_DEPTH, Limits
+from tamis.model.limits import LIMITS, MAX_DEPTH, Limits
 from tamis.model.rdf_terms import Iri, RdfLiteral
 from tamis.predicates.expression import Comparison, Expression, Not, Pattern, all_of, any_of
 from tamis.predicates.operands import Attribute, Constant, Variable, calculate
@@ -94,6 +95,24 @@ def test_the_examples_of_the_schema_can_be_read() -> None:
         ),
         (attr(("a.b",)).is_missing(), {"attribute": "`a.b`", "op": "is missing"}),
         (~~attr("a").is_present(), {"not": {"attribute": "a", "op": "is missing"}}),
+        (
+            (attr("a") < 1).is_unknown(),
+            {"expression": {"attribute": "a", "op": "<", "value": 1}, "op": "is unknown"},
+        ),
+        (
+            ~attr("a").is_present().is_true(),
+            {"expression": {"attribute": "a", "op": "is present"}, "op": "is not true"},
+        ),
+        (
+            (~(attr("a") == 1).is_false()).is_true(),
+            {
+                "expression": {
+                    "expression": {"attribute": "a", "op": "=", "value": 1},
+                    "op": "is not false",
+                },
+                "op": "is true",
+            },
+        ),
         (all_of(), {"and": []}),
         (any_of(), {"or": []}),
         (
@@ -152,6 +171,11 @@ FAULTS: list[tuple[Any, str, str]] = [
     ({"and": [], "or": []}, "unknown key 'or'", "/"),
     ({"not": [TEST]}, "not a list", "/not"),
     ({"not": TEST, "\ud800": 1}, "unknown key '\\ud800'", "/"),
+    ({"expression": TEST}, "'op' is missing", "/"),
+    ({"expression": TEST, "op": "is tru"}, "did you mean 'is true'?", "/op"),
+    ({"expression": TEST, "op": "="}, "unknown op '='", "/op"),
+    ({"expression": A, "op": "is true"}, "'op' is missing", "/expression"),
+    ({"expression": TEST, "op": "is true", "value": 1}, "unknown key 'value'", "/"),
     (A, "'op' is missing", "/"),
     ({**TEST, "op": "lik"}, "did you mean 'like'?", "/op"),
     ({**TEST, "op": "starts wiht"}, "did you mean 'starts with'?", "/op"),
@@ -168,6 +192,8 @@ FAULTS: list[tuple[Any, str, str]] = [
     ({**TEST, "value": None}, "is missing", "/value"),
     ({**TEST, "value": float("nan")}, "NaN", "/value"),
     ({**TEST, "value": float("inf")}, "finite", "/value"),
+    (json.loads('{"attribute": "a", "op": "<", "value": 1e400}'), "finite", "/value"),
+    (json.loads('{"call": "f", "arguments": [-1e400]}'), "finite", "/arguments/0"),
     ({**TEST, "value": 2**64}, "64 bits", "/value"),
     ({**TEST, "value": 10**5000}, "64 bits", "/value"),
     ({**TEST, "value": "\ud800"}, "surrogate", "/value"),
@@ -207,7 +233,7 @@ FAULTS: list[tuple[Any, str, str]] = [
             "op": "<",
             "right": A,
         },
-        "no result",
+        "1 / 0 has no result: it divides by zero",
         "/left",
     ),
     (
@@ -313,7 +339,7 @@ def test_a_form_that_holds_itself_is_too_deep() -> None:
 
 
 def test_sizes_are_limited() -> None:
-    few = Limits(items=3, text=40)
+    few = Limits(items=3, operands=3, text=40)
     assert from_json({"and": [TEST] * 3}, few) == all_of(*[attr("a") == 1] * 3)
     for form, place in [
         ({"and": [TEST] * 4}, "/and"),
@@ -326,8 +352,29 @@ def test_sizes_are_limited() -> None:
         with pytest.raises(LimitError) as caught:
             from_json(form, few)
         assert str(caught.value).endswith(f" at {place}")
-    with pytest.raises(LimitError, match=r"10,000.* at /or$"):
-        from_json({"or": [TEST] * 10_001})
+    with pytest.raises(LimitError, match=r"1,000.* at /or$"):
+        from_json({"or": [TEST] * 1_001})
+
+
+@pytest.mark.parametrize(
+    ("form", "size"),
+    [
+        (lambda size: {"and": [TEST] * size}, LIMITS.operands),
+        (lambda size: {"or": [TEST] * size}, LIMITS.operands),
+        (lambda size: {"pattern": [TRIPLE] * size}, LIMITS.operands),
+        (lambda size: {**A, "op": "in", "values": [1] * size}, LIMITS.items),
+        (lambda size: {**A, "op": "in cidr", "networks": ["::1"] * size}, LIMITS.items),
+        (lambda size: {"call": "f", "arguments": [1] * size}, LIMITS.items),
+    ],
+)
+def test_the_schema_and_the_reader_have_the_same_limits(
+    form: Callable[[int], Any], size: int
+) -> None:
+    VALIDATOR.validate(form(size))
+    from_json(form(size))
+    assert not VALIDATOR.is_valid(form(size + 1))
+    with pytest.raises(LimitError):
+        from_json(form(size + 1))
 
 
 def documents() -> st.SearchStrategy[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 
@@ -62,6 +64,43 @@ READINGS: list[tuple[str, Expression]] = [
     ("true", tamis.all_of()),
     ("false or a = 1", tamis.any_of(tamis.any_of(), attr("a") == 1)),
     ("a = 1 # and b = 2\nand c = 3", (attr("a") == 1) & (attr("c") == 3)),
+    ("(a = 1) is true", (attr("a") == 1).is_true()),
+    ("(a = 1) IS NOT True", ~(attr("a") == 1).is_true()),
+    ("(a = 1 or b = 2) is false", ((attr("a") == 1) | (attr("b") == 2)).is_false()),
+    ("(a = 1) is not false", ~(attr("a") == 1).is_false()),
+    ("(a < 1) is unknown", (attr("a") < 1).is_unknown()),
+    ("(a < 1) is not unknown", ~(attr("a") < 1).is_unknown()),
+    ("((a < 1) is unknown) is false", (attr("a") < 1).is_unknown().is_false()),
+    ("not (a = 1) is true", ~(attr("a") == 1).is_true()),
+    ("(not a = 1) is true", (~(attr("a") == 1)).is_true()),
+    ("(a = 1) is true and b = 2", (attr("a") == 1).is_true() & (attr("b") == 2)),
+    ("true is unknown", tamis.all_of().is_unknown()),
+    ("near('x', ?d) is not true", ~call("near", "x", var("d")).is_true()),
+    ("a = 1 unless b = 2", (attr("a") == 1).unless(attr("b") == 2)),
+    ("a = 1 unless b = 2", (attr("a") == 1) & ~(attr("b") == 2).is_true()),
+    (
+        "a = 1 and b = 2 unless c = 3 and d = 4",
+        ((attr("a") == 1) & (attr("b") == 2)).unless((attr("c") == 3) & (attr("d") == 4)),
+    ),
+    (
+        "a = 1 or b = 2 unless c = 3 or d = 4",
+        (attr("a") == 1) | (attr("b") == 2).unless(attr("c") == 3) | (attr("d") == 4),
+    ),
+    (
+        "a = 1 unless b = 2 unless c = 3",
+        (attr("a") == 1).unless(attr("b") == 2).unless(attr("c") == 3),
+    ),
+    ("unless = 1 unless unless = 2", (attr("unless") == 1).unless(attr("unless") == 2)),
+    ("unknown = 1", attr("unknown") == 1),
+    ("`null` = x.null", attr(("null",)) == attr(("x", "null"))),
+    ("a - b > 5", attr("a") - attr("b") > 5),
+    ("a -b > 5", attr("a") - attr("b") > 5),
+    ("`a`-b > 5", attr("a") - attr("b") > 5),
+    ("a-5 > 5", attr("a") - 5 > 5),
+    ("5-a > 5", 5 - attr("a") > 5),
+    ("?a-b > 5", var("a") - attr("b") > 5),
+    ("a - -5 > 5", attr("a") - -5 > 5),
+    ("`detail-type` = 'EC2'", attr(("detail-type",)) == "EC2"),
 ]
 
 
@@ -85,7 +124,34 @@ ERRORS = [
     ("`x = 1", 1, 1, ["close it by `"]),
     ("0 < x < 5", 1, 7, ["chain"]),
     ("1 < 2", 1, 1, ["two constants"]),
-    ("a is null", 1, 6, ["is missing"]),
+    ("price = null", 1, 9, ["write price is missing", "`null`"]),
+    ("price != NULL", 1, 10, ["write price is present", "`null`"]),
+    ("price < null", 1, 9, ["is missing", "`null`"]),
+    ("null = 5", 1, 1, ["is missing", "`null`"]),
+    ("a in (1, null)", 1, 10, ["is missing"]),
+    ("a is null", 1, 6, ["write a is missing"]),
+    ("a is not null", 1, 10, ["write a is present"]),
+    ("flag is true", 1, 9, ["write flag = true"]),
+    ("(flag) is not false", 1, 15, ["write (flag = false) is not true"]),
+    ("flag is unknown", 1, 9, ["write flag is missing"]),
+    ("flag is not unknown", 1, 13, ["write flag is present"]),
+    ("a = 1 is true", 1, 7, ["in parentheses: (…) is true"]),
+    ("a = 1 in (1, 2)", 1, 7, ["'in' follows an attribute"]),
+    ("(a = 1 like 'x')", 1, 8, ["'like' follows an attribute"]),
+    ("(a = 1) is missing", 1, 12, ["expected 'true', 'false' or 'unknown'"]),
+    ("(a = 1) is tru", 1, 12, ["did you mean 'true'?"]),
+    ("(a = 1) is true is false", 1, 17, ["in parentheses"]),
+    ("a unless b = 1", 1, 1, ["write a = true"]),
+    ("a = 1 unles b = 1", 1, 7, ["did you mean 'unless'?"]),
+    ("detail-type = 'EC2'", 1, 1, ["write `detail-type`", "or detail - type"]),
+    ("x.detail-type-2.y = 1", 1, 1, ["write x.`detail-type-2`.y"]),
+    ("2 * unit-price > 5", 1, 5, ["write `unit-price`"]),
+    ("x = 1 -- note", 1, 7, ["write # before a comment"]),
+    ("x = --1", 1, 5, ["a space between"]),
+    ("a = 1 / 0", 1, 7, ["1 / 0", "divides by zero"]),
+    ("a = true + 1", 1, 10, ["needs numbers"]),
+    ("{ ?s ?p ?o FILTER ((?o = 1) is true) }", 1, 19, ["FILTER"]),
+    ("{ ?s ?p ?o FILTER (?o = 1 unless ?s = 1) }", 1, 27, ["')'"]),
     ("at > now() - 5", 1, 6, ["must not depend on when"]),
     ("(a = 1", 1, 7, ["')'"]),
     ("a = 1)", 1, 6, ["')'"]),
@@ -152,7 +218,7 @@ def test_unknown_attributes_get_a_hint() -> None:
 def test_depth_is_limited() -> None:
     deep = "(" * MAX_DEPTH + "a = 1" + ")" * MAX_DEPTH
     assert parse(deep) == parse("a = 1")
-    for text in ("(" + deep + ")", "not " * 10_000 + "a = 1", "-" * 10_000 + "a < 1"):
+    for text in ("(" + deep + ")", "not " * 10_000 + "a = 1", "- " * 10_000 + "a < 1"):
         with pytest.raises(ParseError, match="levels deep"):
             parse(text)
 
@@ -166,6 +232,16 @@ def test_lengths_are_limited() -> None:
         parse(" and ".join("a = 1" for _ in range(1_001)))
     with pytest.raises(ParseError, match="characters"):
         parse("a = " + "9" * 5_000)
+
+
+@pytest.mark.parametrize(("text", "line", "column", "words"), ERRORS, ids=[e[0] for e in ERRORS])
+def test_no_error_suggests_what_was_written(
+    text: str, line: int, column: int, words: list[str]
+) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    found = re.search(r"found '(.*)'; did you mean '(.*)'", str(caught.value))
+    assert found is None or found[1].lower() != found[2]
 
 
 @given(expressions())

@@ -27,6 +27,7 @@ from tamis.predicates.expression import (
     Not,
     Or,
     Present,
+    TruthTest,
     nodes_within,
 )
 from tamis.predicates.operands import (
@@ -41,6 +42,7 @@ from tamis.predicates.truth import (
     FAILED,
     FALSE,
     TRUE,
+    TRUTHS,
     Truth,
     conjunction,
     contains,
@@ -136,6 +138,8 @@ class Trial:
             return disjunction(self.truth(part, binding) for part in node.parts)
         if isinstance(node, Not):
             return negation(self.truth(node.part, binding))
+        if isinstance(node, TruthTest):
+            return TRUTHS[self.truth(node.part, binding)] == node.truth
         if isinstance(node, Present):
             return self.event.present(node.attribute.path)
         if isinstance(node, Contains):

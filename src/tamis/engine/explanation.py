@@ -20,16 +20,24 @@ from tamis.engine.rows import Subscription
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.model.paths import Path, format_path
-from tamis.predicates.expression import And, Comparison, Contains, Expression, Not, Or, Present
+from tamis.predicates.expression import (
+    And,
+    Comparison,
+    Contains,
+    Expression,
+    Not,
+    Or,
+    Present,
+    TruthTest,
+)
 from tamis.predicates.operands import Constant
 from tamis.predicates.printing import format_value
-from tamis.predicates.truth import Truth, conjunction, contains, disjunction, negation
+from tamis.predicates.truth import TRUTHS, Truth, conjunction, contains, disjunction, negation
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
 MARKS: Mapping[Truth, str] = {True: "✓", False: "✗", None: "?"}
-WORDS: Mapping[Truth, str] = {True: "true", False: "false", None: "unknown"}
 _COLORS: Mapping[Truth, str] = {True: "green", False: "red", None: "yellow"}
 _MOST_VALUES = 10
 _MOST_CHARACTERS = 200
@@ -75,7 +83,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data, for JSON."""
-        plain: dict[str, Any] = {"clause": self.clause, "truth": WORDS[self.truth]}
+        plain: dict[str, Any] = {"clause": self.clause, "truth": TRUTHS[self.truth]}
         if self.id is not None:
             plain["id"] = self.id
         if self.evidence:
@@ -154,6 +162,8 @@ def _joint(node: Expression, truth: Truth, parts: tuple[Explanation, ...]) -> st
         apart = negation(truths[0])
         said = "of another value it is not" if truth else "of every value it is"
         return said if apart is not truth else ""
+    if isinstance(node, TruthTest):
+        return "" if (TRUTHS[truths[0]] == node.truth) is truth else "of another value it is"
     apart = conjunction(truths) if isinstance(node, And) else disjunction(truths)
     return "" if apart is truth else "each is true of some value, but not of the same"
 

@@ -30,6 +30,7 @@ from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
 from tamis.predicates.normal import NormalForm, normalise
 from tamis.predicates.resolving import resolve
+from tamis.predicates.variables import check_variables
 
 if TYPE_CHECKING:
     from tamis.engine.shapes import ShapedSubscription, Shapes
@@ -151,6 +152,7 @@ class SubscriptionReader:
         return self._resolved(self.templates.parse(text))
 
     def _resolved(self, expression: Expression) -> Expression:
+        check_variables(expression)
         return expression if self.schema is None else resolve(expression, self.schema)
 
     def expression(self, source: Any) -> tuple[Expression, str]:

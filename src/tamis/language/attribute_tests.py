@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from tamis.errors import ParseError
 from tamis.language.cursor import Cursor
 from tamis.predicates.expression import (
     Between,
@@ -74,14 +75,28 @@ def _is(cursor: Cursor, attribute: Attribute) -> Expression:
     elif cursor.accept("a", "an"):
         test = cursor.build(start, IsA, attribute, cursor.constant("a term of the taxonomy"))
     elif cursor.at("null"):
-        raise cursor.error("there is no null", hint="write 'is missing', or 'is present'")
+        raise cursor.null_error(f"write {attribute} is {'present' if negated else 'missing'}")
+    elif cursor.at("true", "false", "unknown"):
+        raise _no_truth(cursor, attribute, negated)
     else:
         cursor.unexpected(
             "'a', 'present' or 'missing'",
             ["a", "present", "missing"],
-            hint="equality is written x = 'y', a kind of y x is a 'y'",
+            hint="write x = 'y' for equality, and x is a 'y' for a kind of y",
         )
     return Not(test) if negated else test
+
+
+def _no_truth(cursor: Cursor, attribute: Attribute, negated: bool) -> ParseError:
+    """The error of ``flag is true``: a truth test is about an expression."""
+    truth = cursor.token.text.lower()
+    said = f"is not {truth}" if negated else f"is {truth}"
+    problem = f"'{said}' tests an expression, not the attribute '{attribute}'"
+    if truth == "unknown":
+        instead = f"{attribute} is {'present' if negated else 'missing'}"
+    else:
+        instead = f"({attribute} = {truth}) is not true" if negated else f"{attribute} = {truth}"
+    return cursor.error(problem, hint=f"write {instead}")
 
 
 def _contains(cursor: Cursor, attribute: Attribute) -> Expression:

@@ -36,13 +36,13 @@ class Cursor:
 
     def __init__(self, text: str, start: int) -> None:
         self.text = text
-        self.token = next_token(text, start)
+        self.token = self.previous = next_token(text, start)
         self.literals: list[Literal | None] = []
         """For each number and string so far: its constant, or None if it became something else."""
 
     def advance(self) -> Token:
         """The current token; the next one becomes current."""
-        token = self.token
+        token = self.previous = self.token
         self.token = next_token(self.text, token.end)
         return token
 
@@ -75,10 +75,16 @@ class Cursor:
     def unexpected(
         self, expected: str, words: Collection[str] = (), hint: str | None = None
     ) -> NoReturn:
-        """Fail: the current token is not what was expected."""
-        if self.token.sort == "word":
-            hint = suggestion(self.token.text.lower(), words) or hint
+        """Fail: the current token is not what was expected; ``words`` are the ones that may be
+        meant, and ``hint`` is for a word that is none of them, not even misspelt."""
+        word = self.token.text.lower()
+        if self.token.sort == "word" and word not in words:
+            hint = suggestion(word, words) or hint
         raise self.error(f"expected {expected}, found {self.token}", hint=hint)
+
+    def null_error(self, hint: str) -> ParseError:
+        """The error of ``null``, which stands here as if it were a value."""
+        return self.error("null is not a value: the attribute is missing", hint=hint)
 
     def build(self, at: Token, make: Callable[..., Made], *arguments: object) -> Made:
         """Make a node; what its constructor refuses is an error at the token."""
@@ -95,6 +101,8 @@ class Cursor:
             return self._literal(negative_value if negative else number_value)
         if negative:
             self.unexpected("a number")
+        if self.at("null"):
+            raise self.null_error("test 'is missing' or 'is present' instead")
         if token.sort == "string":
             return self._literal(string_value)
         if self.at("true", "false"):

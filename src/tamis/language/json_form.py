@@ -33,6 +33,7 @@ from tamis.predicates.expression import (
     Pattern,
     Present,
     TextTest,
+    TruthTest,
 )
 from tamis.predicates.operands import Arithmetic, Attribute, Constant, Quantity, Variable
 
@@ -131,7 +132,14 @@ def _(node: Or) -> Form:
 def _(node: Not) -> Form:
     if isinstance(node.part, Present):
         return _test(node.part.attribute, "is missing")
+    if isinstance(node.part, TruthTest):
+        return {"expression": to_json(node.part.part), "op": f"is not {node.part.truth}"}
     return {"not": to_json(node.part)}
+
+
+@to_json.register
+def _(node: TruthTest) -> Form:
+    return {"expression": to_json(node.part), "op": f"is {node.truth}"}
 
 
 def _value(constant: Constant) -> Value | Form:

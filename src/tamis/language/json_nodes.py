@@ -97,10 +97,16 @@ class Node:
                 self.fail(f"{key!r} is missing")
 
     def items(self) -> Iterator[Node]:
-        """The items of a list."""
+        """The items of a list: values, networks, arguments, terms, filters."""
+        return self._nodes(self.budget.limits.items)
+
+    def operands(self) -> Iterator[Node]:
+        """The items of a list of operands or of triples."""
+        return self._nodes(self.budget.limits.operands)
+
+    def _nodes(self, limit: int) -> Iterator[Node]:
         if not isinstance(self.raw, list):
             self.fail(f"expected a list, found {_type(self.raw)}")
-        limit = self.budget.limits.items
         if len(self.raw) > limit:
             self.exceed(f"{len(self.raw):,} items, where the limit is {limit:,},")
         for index, item in enumerate(self.raw):

@@ -30,6 +30,7 @@ from tamis.predicates.expression import (
     Subject,
     TextTest,
     Triple,
+    TruthTest,
     all_of,
     any_of,
     parse_network,
@@ -64,12 +65,19 @@ def _disjunction(node: Node, depth: int) -> Expression:
 
 def _parts(node: Node, key: str, depth: int) -> list[Expression]:
     node.check_keys((key,))
-    return [_expression(part, depth + 1) for part in node[key].items()]
+    return [_expression(part, depth + 1) for part in node[key].operands()]
 
 
 def _negation(node: Node, depth: int) -> Expression:
     node.check_keys(("not",))
     return node.build(Not, _expression(node["not"], depth + 1))
+
+
+def _truth_test(node: Node, depth: int) -> Expression:
+    truth, negated = _TRUTHS[node.word("op", _TRUTHS)]
+    node.check_keys(("expression", "op"))
+    test = node.build(TruthTest, _expression(node["expression"], depth + 1), truth)
+    return node.build(Not, test) if negated else test
 
 
 def _relation(node: Node, _: int) -> Expression:
@@ -88,7 +96,7 @@ def _call(node: Node, _: int) -> Expression:
 
 def _pattern(node: Node, depth: int) -> Expression:
     node.check_keys(("pattern",), ("filters",))
-    triples = [_triple(item) for item in node["pattern"].items()]
+    triples = [_triple(item) for item in node["pattern"].operands()]
     filters = []
     if "filters" in node:
         filters = [_expression(item, depth + 1) for item in node["filters"].items()]
@@ -261,6 +269,7 @@ _SHAPES: dict[str, Callable[[Node, int], Expression]] = {
     "and": _conjunction,
     "or": _disjunction,
     "not": _negation,
+    "expression": _truth_test,
     "attribute": _test,
     "left": _relation,
     "call": _call,
@@ -276,6 +285,9 @@ _TESTS: dict[str, _Test] = {
     "in cidr": _Test(_in_cidr, ("networks",)),
     "is present": _Test(_presence, ()),
     "is missing": _Test(_absence, ()),
+}
+_TRUTHS = {
+    f"is {word}{truth}": (truth, bool(word)) for word in ("", "not ") for truth in TruthTest.TRUTHS
 }
 _TERMS: dict[str, Callable[[Node, int], Operand]] = {
     "attribute": _attribute_term,

@@ -12,7 +12,7 @@ _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _STRING = r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'" + "|" + r'"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"'
 _RAW = r"[rR]'(?:[^']|'')*'" + "|" + r'[rR]"(?:[^"]|"")*"'
 _VARIABLE = r"[?$][^\W\d]\w*"  # SPARQL has both; ?x is printed
-_SYMBOL = r"<=|>=|!=|<>|==|&&|\|\||[=<>+\-*/(),{}!]"
+_SYMBOL = r"--|<=|>=|!=|<>|==|&&|\|\||[=<>+\-*/(),{}!]"
 
 _SPACE = re.compile(r"(?:\s|#[^\n]*)*")
 _TOKEN = re.compile(
@@ -39,11 +39,6 @@ class Token(NamedTuple):
     start: int
     end: int
 
-    @property
-    def keyword(self) -> str:
-        """The word in lower case, for comparison with keywords; quoted words are none."""
-        return self.text.lower() if self.sort == "word" else ""
-
     def __str__(self) -> str:
         if self.sort == "end":
             return "the end"
@@ -59,6 +54,9 @@ def next_token(text: str, position: int) -> Token:
     if found is None:
         raise _stray(text, start)
     assert found.lastgroup is not None
+    if found.group() == "--":
+        hint = "write # before a comment, and a space between two minus signs"
+        raise ParseError("'--' begins no comment", text, start, hint)
     return Token(found.lastgroup, found.group(), start, found.end())
 
 

@@ -1,21 +1,25 @@
 """The text notation: a precedence parser that reads each token once and never goes back.
 
     expression  := [prefixes] or
-    or          := and ('or' and)*
+    or          := unless ('or' unless)*
+    unless      := and ('unless' and)*
     and         := not ('and' not)*
     not         := 'not' not | predicate
-    predicate   := sum [comparison sum ['ignoring' 'case'] | ['not'] test]
+    predicate   := sum [comparison sum ['ignoring' 'case'] | ['not'] test | truth-test]
+    truth-test  := 'is' ['not'] ('true' | 'false' | 'unknown')
     sum         := product (('+' | '-') product)*
     product     := unary (('*' | '/') unary)*
     unary       := '-' unary | primary
     primary     := literal | path | ?variable | name '(' arguments ')' | '(' or ')' | '{' … '}'
 
 Terms and expressions share the ladder, since an opening parenthesis does not tell which of the
-two it opens; each rung checks what the rung below handed up.
+two it opens; each rung checks what the rung below handed up. A truth test follows what is an
+expression already on the lowest rung: one in parentheses, a call or a pattern.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 
 from tamis.errors import ParseError, SubscriptionError, suggestion
@@ -24,8 +28,9 @@ from tamis.language.cursor import Cursor
 from tamis.language.lexer import Token, next_token
 from tamis.language.patterns import read_pattern, read_prefixes
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
-from tamis.model.paths import RESERVED, parse_path
+from tamis.model.paths import RESERVED, format_path, parse_path
 from tamis.predicates.expression import (
+    EQUALITIES,
     FLIPPED,
     And,
     Argument,
@@ -35,16 +40,23 @@ from tamis.predicates.expression import (
     Not,
     Or,
     Pattern,
+    TruthTest,
     all_of,
     any_of,
 )
 from tamis.predicates.operands import Attribute, Constant, Operand, Quantity, Variable, calculate
+from tamis.predicates.printing import format_term
 
 Clause = Operand | Expression
 Reader = Callable[[], Clause]
 
 _MISSPELT = {"==": "write '='", "<>": "write '!='"}
-_WORDS = (*TESTS, "not", "and", "or")
+_JOINTS = ("and", "or", "unless")
+_WORDS = (*TESTS, "not", *_JOINTS)
+_HYPHENS = re.compile(r"(?:[.-]\w+)+")
+_LADDER = {"or": ("or",), "unless": ("unless",), "and": ("and",), "not": ("not",)}
+_FILTER_LADDER = {"or": ("||",), "unless": (), "and": ("&&",), "not": ("!",)}
+"""The words of each rung; a FILTER has SPARQL's."""
 
 
 def parse(
@@ -92,7 +104,7 @@ class Parser(Cursor):
         self.attributes = attributes
         self.limits = limits
         self.depth = 0
-        self.words = {"or": ("or",), "and": ("and",), "not": ("not",)}
+        self.words: Mapping[str, tuple[str, ...]] = _LADDER
         super().__init__(text, start)
 
     def parse(self) -> Expression:
@@ -102,18 +114,22 @@ class Parser(Cursor):
         start = self.token
         expression = self.as_expression(self.disjunction(), start)
         if self.token.sort != "end":
-            self.unexpected("'and', 'or' or the end", _WORDS)
+            self.unexpected("'and', 'or' or the end", _WORDS, self.test_hint())
         return expression
 
     # The ladder, from the weakest operator to the strongest.
 
     def disjunction(self) -> Clause:
-        return self.chain(self.words["or"], self.conjunction, Or)
+        return self.chain("or", self.exception, any_of)
+
+    def exception(self) -> Clause:
+        return self.chain("unless", self.conjunction, _unless)
 
     def conjunction(self) -> Clause:
-        return self.chain(self.words["and"], self.negation, And)
+        return self.chain("and", self.negation, all_of)
 
-    def chain(self, words: tuple[str, ...], read: Reader, kind: type[And] | type[Or]) -> Clause:
+    def chain(self, rung: str, read: Reader, make: Callable[..., Expression]) -> Clause:
+        words = self.words[rung]
         start = self.token
         first = read()
         if not self.at(*words):
@@ -122,7 +138,7 @@ class Parser(Cursor):
         while self.accept(*words):
             start = self.token
             parts.append(self.as_expression(read(), start))
-        return self.build(start, all_of if kind is And else any_of, *parts)
+        return self.build(start, make, *parts)
 
     def negation(self) -> Clause:
         start = self.token
@@ -136,11 +152,15 @@ class Parser(Cursor):
     def predicate(self) -> Clause:
         start = self.token
         left = self.sum()
-        if isinstance(left, Expression):
-            return left
+        if isinstance(left, Expression) or (_is_truth(left) and self.at("is")):
+            return self.truth_test(self.as_expression(left, start))
         operator = self.token
         if operator.sort == "symbol" and operator.text in FLIPPED:
             self.advance()
+            if self.at("null") and operator.text in EQUALITIES:
+                word = "missing" if operator.text == "=" else "present"
+                hint = f"write {format_term(left)} is {word}, or `null` for an attribute's name"
+                raise self.null_error(hint)
             right = self.as_term(self.sum())
             folded = ignoring_case(self)
             made = self.build(start, Comparison, left, operator.text, right, folded)
@@ -151,6 +171,17 @@ class Parser(Cursor):
             raise self.error(f"unknown operator {operator}", hint=_MISSPELT[operator.text])
         test = read_test(self, left) if isinstance(left, Attribute) else None
         return left if test is None else test
+
+    def truth_test(self, part: Expression) -> Expression:
+        """The test that follows an expression, or the expression if none does."""
+        start = self.token
+        if not self.accept("is"):
+            return part
+        negated = self.accept("not")
+        if not self.at(*TruthTest.TRUTHS):
+            self.unexpected("'true', 'false' or 'unknown'", TruthTest.TRUTHS)
+        test: Expression = self.build(start, TruthTest, part, self.advance().text.lower())
+        return self.build(start, Not, test) if negated else test
 
     def sum(self) -> Clause:
         left = self.product()
@@ -165,9 +196,28 @@ class Parser(Cursor):
         return left
 
     def arithmetic(self, left: Clause, read: Reader) -> Clause:
-        operator = self.advance()
+        before, operator = self.previous, self.advance()
+        if operator.text == "-":
+            self.check_hyphen(before, operator)
         right = self.as_term(read())
         return self.build(operator, calculate, self.as_term(left, operator), operator.text, right)
+
+    def check_hyphen(self, before: Token, minus: Token) -> None:
+        """Refuse a minus between two bare names without spaces: most often it is one name."""
+        after = self.token
+        if not (before.sort == after.sort == "word"):
+            return
+        if before.end != minus.start or minus.end != after.start:
+            return
+        if before.text[-1] == "`" or after.text[0] == "`":
+            return
+        rest = _HYPHENS.match(self.text, minus.start)
+        assert rest is not None
+        *outer, last = parse_path(before.text)
+        name = format_path((*outer, *f"{last}{rest.group()}".split(".")))
+        problem = f"a hyphen without spaces in '{before.text}{rest.group()}'"
+        hint = f"write {name} for the attribute, or {before.text} - {after.text} for the difference"
+        raise self.error(problem, before, hint)
 
     def unary(self) -> Clause:
         start = self.token
@@ -193,7 +243,7 @@ class Parser(Cursor):
             self.descend(token)
             inside = self.disjunction()
             if not self.accept(")"):
-                self.unexpected("')'", _WORDS)
+                self.unexpected("')'", _WORDS, self.test_hint())
             self.depth -= 1
             return inside
         if self.at("{"):
@@ -205,8 +255,12 @@ class Parser(Cursor):
         word = token.text.lower()
         if word in ("true", "false"):
             return self.constant()
+        if word == "null":
+            hint = "write 'is missing' or 'is present', or `null` for an attribute's name"
+            raise self.null_error(hint)
         if word in RESERVED:
-            return self.unexpected("a predicate", hint=f"an attribute of this name: `{token.text}`")
+            hint = f"an attribute of this name is written `{token.text}`"
+            return self.unexpected("a predicate", hint=hint)
         if word == "timestamp" and next_token(self.text, token.end).sort == "string":
             return self.constant()
         self.advance()
@@ -248,7 +302,7 @@ class Parser(Cursor):
 
     def filter(self, text: str, start: int) -> tuple[Expression, int]:
         """The expression of a FILTER, whose opening parenthesis is at ``start``."""
-        outer, self.words = self.words, {"or": ("||",), "and": ("&&",), "not": ("!",)}
+        outer, self.words = self.words, _FILTER_LADDER
         self.move(start)
         opening = self.token
         self.descend(opening)
@@ -266,19 +320,36 @@ class Parser(Cursor):
         if self.depth > MAX_DEPTH:
             raise self.error(f"nested more than {MAX_DEPTH} levels deep", at)
 
+    def test_hint(self) -> str | None:
+        """What to say of the word of a test that follows a whole expression."""
+        word = self.token.text.lower()
+        if word == "is":
+            return "put the expression before it in parentheses: (…) is true"
+        if word in TESTS:
+            return f"{word!r} follows an attribute; join tests by 'and' or 'or'"
+        return None
+
     def as_expression(self, operand: Clause, at: Token) -> Expression:
         if isinstance(operand, Expression):
             return operand
         if isinstance(operand, Constant) and isinstance(operand.value, bool):
             return And(()) if operand.value else Or(())
         if isinstance(operand, Attribute):
-            if self.token.sort == "word" and not self.at("and", "or"):
+            if self.token.sort == "word" and not self.at(*_JOINTS):
                 self.unexpected("a comparison or a test", _WORDS)
             hint = f"write {operand} = true, or compare it with something"
-            raise self.error(f"the attribute {str(operand)!r} is no predicate", at, hint)
-        raise self.error("a value alone is no predicate", at, "compare it with an attribute")
+            raise self.error(f"the attribute {str(operand)!r} alone is not a test", at, hint)
+        raise self.error("a value alone is not a test", at, "compare it with an attribute")
 
     def as_term(self, operand: Clause, at: Token | None = None) -> Operand:
         if isinstance(operand, Operand):
             return operand
-        raise self.error("a predicate cannot stand in a comparison or in arithmetic", at)
+        raise self.error("a test cannot stand in a comparison or in arithmetic", at)
+
+
+def _unless(kept: Expression, *exceptions: Expression) -> Expression:
+    return all_of(kept, *(Not(TruthTest(each, "true")) for each in exceptions))
+
+
+def _is_truth(term: Clause) -> bool:
+    return isinstance(term, Constant) and isinstance(term.value, bool)

@@ -11,8 +11,8 @@ from tamis.errors import ParseError
 
 Path = tuple[str, ...]
 
-RESERVED = frozenset({"and", "or", "not", "true", "false"})
-"""The only words that an attribute's name must be quoted for."""
+RESERVED = frozenset({"and", "or", "not", "true", "false", "null"})
+"""The words that stand in backticks when they are an attribute's name."""
 
 KEY = r"(?:[^\W\d]\w*|`(?:[^`]|``)*`)"
 DOTTED = rf"{KEY}(?:\.{KEY})*"

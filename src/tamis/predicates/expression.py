@@ -51,7 +51,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Expression:
-    """A boolean expression; combine with ``&``, ``|`` and ``~``."""
+    """A boolean expression: combine expressions with ``&``, ``|`` and ``~``."""
 
     __slots__ = ()
 
@@ -74,10 +74,26 @@ class Expression:
     def __invert__(self) -> Expression:
         return Not(self)
 
+    def is_true(self) -> Expression:
+        """True if this expression is true, false if it is false or unknown."""
+        return TruthTest(self, "true")
+
+    def is_false(self) -> Expression:
+        """True if this expression is false, false if it is true or unknown."""
+        return TruthTest(self, "false")
+
+    def is_unknown(self) -> Expression:
+        """True if this expression is unknown, false if it is true or false."""
+        return TruthTest(self, "unknown")
+
+    def unless(self, exception: Expression) -> Expression:
+        """This expression, except where ``exception`` is true."""
+        return all_of(self, Not(exception.is_true()))
+
     def __bool__(self) -> bool:
         raise TypeError(
-            "an expression is neither true nor false; combine with &, | and ~ in place of "
-            "and, or and not, and write x.between(a, b) in place of a <= x <= b"
+            "an expression has no truth value before it meets an event; use &, | and ~ instead of "
+            "and, or and not, and x.between(a, b) instead of a <= x <= b"
         )
 
     def __str__(self) -> str:

@@ -29,6 +29,7 @@ from tamis.predicates.relations import MAX_WORK, box_covers, covers
 from tamis.predicates.snapping import closed, snapped
 from tamis.predicates.to_expression import NOTHING, expression_of, is_single
 from tamis.predicates.valueset import ValueSet, combined
+from tamis.predicates.variables import is_safe
 
 
 def intersect(a: Expression, b: Expression, limits: Limits = LIMITS) -> Expression:
@@ -55,7 +56,8 @@ def hull(
     for literals in (_common_literals(boxes, facts), []):
         needed = [*sides, *(path for one in literals for path in attributes_of(one.predicate))]
         found = expression_of(Conjunction(sides, frozenset([*literals, *_presence(boxes, needed)])))
-        if all(covers(Region.of(found, facts, limits), region) for region in regions):
+        region_of_all = Region.of(found, facts, limits)
+        if is_safe(found) and all(covers(region_of_all, region) for region in regions):
             return found
     return all_of()
 

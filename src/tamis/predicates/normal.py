@@ -1,17 +1,19 @@
 """The normal form of a subscription: a disjunction of conjunctions.
 
-    not (a = 1 and b < 2) or c like 'x%' and c != 'xy'
+    not (a = 1 and b < 2) or c like '%x' and c != 'yx'
 
     conjunction   box                          literals
     1             a: everything but 1
     2             b: numbers from 2 on
-    3             c: everything but 'xy'       c like 'x%'
+    3             c: everything but 'yx'       c like '%x'
 
 Negation is pushed to the predicates. A predicate that is a set of values on an ordered domain
 becomes a side of the conjunction's *box*, where predicates on one attribute are intersected: both
 speak of the value that the binding picked. All others stay as literals, negated ones as such:
 order is not total on every domain, so no operator is ever flipped. ``contains`` and ``is present``
-speak of all values of an attribute and are never intersected with anything.
+speak of all values of an attribute and are never intersected with anything. ``(…) is true`` is what
+stands inside, ``(…) is false`` its negation; other truth tests, and ``not (…)`` around variables,
+which are existential inside it, are opaque literals: the oracle decides them.
 
 A box asks for *true*: ``not x < 5`` is the numbers from 5 on, and says nothing of strings, of
 which ``x < 5`` is unknown.
@@ -25,24 +27,24 @@ from itertools import product
 from operator import and_, or_
 from typing import NamedTuple
 
-from tamis.errors import LimitError, SubscriptionError
+from tamis.errors import LimitError
 from tamis.model.kinds import Kind
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path
 from tamis.predicates.expression import (
     And,
     Between,
-    Call,
     Comparison,
     Expression,
     In,
     Not,
     Or,
-    Pattern,
     Present,
     TextTest,
+    TruthTest,
 )
-from tamis.predicates.operands import Attribute, Constant, Variable, operands_within
+from tamis.predicates.operands import Attribute, Constant, operands_within
+from tamis.predicates.texts import like_parts
 from tamis.predicates.valueset import (
     GREATEST,
     LEAST,
@@ -54,10 +56,11 @@ from tamis.predicates.valueset import (
     prefixed,
     range_of,
 )
+from tamis.predicates.variables import has_variables
 
 
 class Literal(NamedTuple):
-    """A predicate that is no set of values, or its negation."""
+    """A predicate that is not a set of values, or its negation."""
 
     predicate: Expression
     positive: bool
@@ -111,17 +114,16 @@ class NormalForm:
 
 
 def normalise(expression: Expression, limits: Limits = LIMITS) -> NormalForm:
-    """The normal form, checked: its size is limited and each variable of a constraint is bound."""
-    found = _disjuncts(expression, True, limits.conjunctions)
-    for conjunction in found:
-        _check_variables(conjunction)
-    return NormalForm(tuple(found), expression)
+    """The normal form of an expression, whose size is limited."""
+    return NormalForm(tuple(_disjuncts(expression, True, limits.conjunctions)), expression)
 
 
 def _disjuncts(node: Expression, positive: bool, limit: int) -> list[Conjunction]:
     """The conjunctions of a node or of its negation, without the contradictory ones."""
-    if isinstance(node, Not):
+    if isinstance(node, Not) and (_is_leaf(node.part) or not has_variables(node)):
         return _disjuncts(node.part, not positive, limit)
+    if isinstance(node, TruthTest) and _is_decided(node, positive):
+        return _disjuncts(node.part, node.truth == "true", limit)
     if isinstance(node, And | Or):
         every = isinstance(node, And) is positive
         parts = [(part, _disjuncts(part, positive, limit)) for part in node.parts]
@@ -178,8 +180,8 @@ def _sum(node: Expression, parts: Iterable[list[Conjunction]], limit: int) -> li
 
 
 def true_set(node: Expression, positive: bool) -> tuple[Path, ValueSet] | None:
-    """Attribute and set of values of which a predicate (or its negation) is true; None if it is
-    no such set."""
+    """Attribute and set of values of which a predicate (or its negation) is true; None if that
+    is not such a set."""
     match node:
         case Comparison(left=Attribute() as attribute, right=Constant() as constant) if (
             not node.ignore_case
@@ -192,8 +194,11 @@ def true_set(node: Expression, positive: bool) -> tuple[Path, ValueSet] | None:
         case In(attribute=attribute) if not node.ignore_case:
             values = points(constant.value for constant in node.values)
             ordered = False
-        case TextTest(attribute=attribute, operator="starts with") if not node.ignore_case:
-            values = prefixed(str(node.pattern.value))
+        case TextTest(attribute=attribute):
+            found = _texts(node)
+            if found is None:
+                return None
+            values = found
             ordered = True
         case _:
             return None
@@ -202,6 +207,23 @@ def true_set(node: Expression, positive: bool) -> tuple[Path, ValueSet] | None:
         if ordered:  # of values of another kind the predicate is unknown, and so its negation
             values = values.within(_kind(node))
     return attribute.path, values
+
+
+def _texts(node: TextTest) -> ValueSet | None:
+    """The strings of which a test is true, where that is a range of them or a single one."""
+    pattern = str(node.pattern.value)
+    if not pattern and node.operator in ("starts with", "ends with", "contains text"):
+        return prefixed("")
+    if node.ignore_case:
+        return None
+    if node.operator == "starts with":
+        return prefixed(pattern)
+    match like_parts(pattern) if node.operator == "like" else None:
+        case [whole]:
+            return points([whole])
+        case [start, ""]:
+            return prefixed(start)
+    return None
 
 
 def _compared(operator: str, constant: Constant) -> ValueSet:
@@ -221,6 +243,15 @@ def _compared(operator: str, constant: Constant) -> ValueSet:
             return range_of(kind, before(value), GREATEST)
 
 
+def _is_decided(node: TruthTest, positive: bool) -> bool:
+    """Whether a truth test is true where its part, or the negation of its part, is."""
+    return positive and node.truth != "unknown" and not has_variables(node)
+
+
+def _is_leaf(node: Expression) -> bool:
+    return not isinstance(node, And | Or | Not | TruthTest)
+
+
 def _kind(node: Expression) -> Kind:
     return next(term.kind for term in node.operands() if isinstance(term, Constant))
 
@@ -238,24 +269,6 @@ def _needed(literals: Iterable[Literal]) -> Iterator[Path]:
             for term in (inner for side in node.operands() for inner in operands_within(side)):
                 if isinstance(term, Attribute):
                     yield term.path
-
-
-def _check_variables(conjunction: Conjunction) -> None:
-    bound = {
-        term
-        for node, positive in conjunction.literals
-        if positive and isinstance(node, Call | Pattern)
-        for term in node.operands()
-        if isinstance(term, Variable)
-    }
-    for node, _ in conjunction.literals:
-        if isinstance(node, Comparison):
-            for term in (inner for side in node.operands() for inner in operands_within(side)):
-                if isinstance(term, Variable) and term not in bound:
-                    raise SubscriptionError(
-                        f"nothing binds ?{term.name} of '{_short(node)}': in every alternative, "
-                        "a call or a pattern that is not negated must name it"
-                    )
 
 
 def _short(node: Expression) -> str:

@@ -146,24 +146,38 @@ def calculate(left: Operand, symbol: str, right: Operand) -> Operand:
         return Arithmetic(left, symbol, right)
     result = result_of(left.value, symbol, right.value)
     if result is None:
-        shown = f"{left.value!r} {symbol} {right.value!r}"
-        raise SubscriptionError(f"{shown[:100]} has no result: arithmetic needs numbers")
+        shown = f"{left.value!r} {symbol} {right.value!r}"[:100]
+        raise SubscriptionError(f"{shown} has no result: {_obstacle(left, symbol, right)}")
     return Constant(result)
 
 
-def result_of(left: Value, symbol: str, right: Value) -> int | float | None:
-    """The result of arithmetic on numbers: integers exact, division always of reals.
+def _obstacle(left: Constant, symbol: str, right: Constant) -> str:
+    if left.kind is not Kind.NUMBER or right.kind is not Kind.NUMBER:
+        return "arithmetic needs numbers"
+    return "it divides by zero" if symbol == "/" and right.value == 0 else "it is too large"
 
-    None where there is none: another kind than numbers, division by zero, an integer too large to
-    meet a double.
+
+def result_of(left: Value, symbol: str, right: Value) -> int | float | None:
+    """The result of arithmetic on numbers: integers exact, also beyond 64 bits; division of reals.
+
+    A double that is a 64-bit integer counts as that integer, as it does in a constant: equal
+    numbers have equal results, whether 1 or 1.0 was written. None where there is no result: another
+    kind than numbers, division by zero, an integer too large to meet a double.
     """
     if kind_of(left) is not Kind.NUMBER or kind_of(right) is not Kind.NUMBER:
         return None
     try:
-        result: int | float = _CALCULATIONS[symbol](left, right)
+        result: int | float = _CALCULATIONS[symbol](_exact(left), _exact(right))
     except (ZeroDivisionError, OverflowError):
         return None
     return result
+
+
+def _exact(number: Any) -> int | float:
+    """The number as an integer, if it is a double that is one of 64 bits."""
+    if type(number) is float and number.is_integer():
+        return int(number) if LEAST_INTEGER <= number <= GREATEST_INTEGER else number
+    return number  # type: ignore[no-any-return]
 
 
 def nested(*depths: int) -> int:
@@ -212,8 +226,7 @@ def _canonical(raw: Any) -> Value:
             raise SubscriptionError("NaN equals nothing: a comparison with it never matches")
         if math.isinf(value):
             raise SubscriptionError("a constant must be finite; the greatest double is 1.797e308")
-        if value.is_integer() and LEAST_INTEGER <= value <= GREATEST_INTEGER:
-            return int(value)
+        return _exact(value)
     if value is None:
         raise SubscriptionError("a null is a missing attribute: write 'is missing'")
     if type(value) is bytes:

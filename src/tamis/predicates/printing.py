@@ -23,6 +23,7 @@ from tamis.predicates.expression import (
     Pattern,
     Present,
     TextTest,
+    TruthTest,
 )
 from tamis.predicates.operands import Arithmetic, Attribute, Constant, Operand, Quantity, Variable
 
@@ -163,8 +164,15 @@ def _(node: Or) -> str:
 def _(node: Not) -> str:
     if isinstance(node.part, Present):
         return f"{node.part.attribute} is missing"
+    if isinstance(node.part, TruthTest):
+        return f"({to_text(node.part.part)}) is not {node.part.truth}"
     text = to_text(node.part)
     return f"not ({text})" if isinstance(node.part, And | Or) and node.part.parts else f"not {text}"
+
+
+@to_text.register
+def _(node: TruthTest) -> str:
+    return f"({to_text(node.part)}) is {node.truth}"
 
 
 def _joined(parts: tuple[Expression, ...], word: str, weaker: type[Or]) -> str:

@@ -23,6 +23,7 @@ from tamis.predicates.expression import (
     Pattern,
     Present,
     TextTest,
+    TruthTest,
 )
 from tamis.predicates.operands import Arithmetic, Attribute, Constant, Operand, Quantity, Variable
 from tamis.predicates.printing import to_text
@@ -142,3 +143,9 @@ def _(node: Not) -> str:
     if isinstance(node.part, Present):
         return f"{_term(node.part.attribute)}.is_missing()"
     return f"~{_operand(node.part)}"
+
+
+@to_python.register
+def _(node: TruthTest) -> str:
+    part = _operand(node.part)
+    return f"({part}).is_{node.truth}()" if part[0] == "~" else f"{part}.is_{node.truth}()"

@@ -1,4 +1,4 @@
-"""Literals: tests that are no sets of values by themselves, and what is known of them anyway."""
+"""Literals: tests that are not sets of values by themselves, and what is known of them anyway."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from tamis.model.paths import Path
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.expression import (
     EQUALITIES,
+    And,
     Comparison,
     Contains,
     Expression,
     In,
     InCidr,
     IsA,
+    Not,
+    Or,
     TextTest,
+    TruthTest,
+    nodes_within,
 )
 from tamis.predicates.normal import Literal
 from tamis.predicates.operands import Attribute, Constant, operands_within
-from tamis.predicates.texts import fold, like_characters
+from tamis.predicates.texts import fold, like_prefix
 from tamis.predicates.truth import test
 from tamis.predicates.valueset import GREATEST, LEAST, ValueSet, prefixed, range_of
 
@@ -47,11 +52,17 @@ def fulfils(literal: Literal, value: Value, taxonomy: Taxonomy | None) -> bool |
     return test(node, value, taxonomy) is positive
 
 
-def attributes_of(node: Expression) -> Iterator[Path]:
-    """The attributes that a predicate names."""
-    for term in (inner for side in node.operands() for inner in operands_within(side)):
-        if isinstance(term, Attribute):
-            yield term.path
+def is_opaque(literal: Literal) -> bool:
+    """Whether a literal is a whole expression, of which no value needs to be bound to be true."""
+    return isinstance(literal.predicate, And | Or | Not | TruthTest)
+
+
+def attributes_of(expression: Expression) -> Iterator[Path]:
+    """The attributes that a predicate names, or all predicates inside it."""
+    for node in nodes_within(expression):
+        for term in (inner for side in node.operands() for inner in operands_within(side)):
+            if isinstance(term, Attribute):
+                yield term.path
 
 
 def canonical(literal: Literal) -> Literal:
@@ -84,18 +95,10 @@ def bound(literal: Literal) -> ValueSet:
     """A set that holds all values of which a literal can be true."""
     node, positive = literal
     if isinstance(node, TextTest) and positive and node.operator == "like" and not node.ignore_case:
-        return prefixed(split_like(str(node.pattern.value))[0])
+        return prefixed(like_prefix(str(node.pattern.value)))
     if isinstance(node, TextTest | IsA | InCidr):
         return STRINGS
     if isinstance(node, In) or (isinstance(node, Comparison) and node.operator in EQUALITIES):
         folded = node.ignore_case and tested_path(node) is not None
         return STRINGS if positive and folded else _ANYTHING
     return _ORDERED
-
-
-def split_like(pattern: str) -> tuple[str, str]:
-    """The fixed beginning of a ``like`` pattern, and its wildcards and what stands between."""
-    characters = list(like_characters(pattern))
-    wild = next((i for i, (wildcard, _) in enumerate(characters) if wildcard), len(characters))
-    fixed = "".join(character for _, character in characters[:wild])
-    return fixed, "".join(character for _, character in characters[wild:])

@@ -11,10 +11,11 @@
     missing     bids
 
 A *box* is a conjunction in which everything that is a set of values has become one: is-a by the
-taxonomy, patterns without wildcards, tests of a few listed values. What remains are literals, of
-which only a bound is known: ``x like '%e'`` is true of strings alone, so ``x`` has the side of all
-strings besides. All sides are within the attribute's domain and snapped (``snapping.py``), so that
-one holds another if its cuts do. A conjunction that no event can match has no box.
+taxonomy, tests of a few listed values. What remains are literals, of which only a bound is known:
+``x like '%e'`` is true of strings alone, so ``x`` has the side of all strings besides. Of opaque
+literals (``(x = 1) is not true``) not even that is known: they give no sides. All sides are within
+the attribute's domain and snapped (``snapping.py``), so that one holds another if its cuts do. A
+conjunction that no event can match has no box.
 
 The same path is never both bound and above another bound one, for a binding gives ``x`` a value or
 ``x.y``, not both.
@@ -29,7 +30,7 @@ from operator import and_
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path
-from tamis.predicates.expression import Comparison, Contains, Expression, IsA, Present, TextTest
+from tamis.predicates.expression import Comparison, Contains, Expression, IsA, Present
 from tamis.predicates.facts import NO_FACTS, Facts, can_be, domain
 from tamis.predicates.normal import Conjunction, Literal, NormalForm, normalise, true_set
 from tamis.predicates.region_literals import (
@@ -38,11 +39,11 @@ from tamis.predicates.region_literals import (
     bound,
     canonical,
     fulfils,
-    split_like,
+    is_opaque,
     tested_path,
 )
 from tamis.predicates.snapping import listed, snapped
-from tamis.predicates.valueset import ValueSet, combined, points, prefixed
+from tamis.predicates.valueset import ValueSet, combined, points
 
 MAX_LISTED = 100
 """Values of a side that literals are tried on one by one."""
@@ -141,6 +142,9 @@ class _Preparation:
 
     def _sort(self, literal: Literal, sets: dict[Path, list[ValueSet]], parts: _Parts) -> None:
         """Put a literal where it belongs."""
+        if is_opaque(literal):
+            parts.literals.add(literal)
+            return
         node, positive = literal
         if isinstance(node, Present):
             (parts.present if positive else parts.missing).add(node.attribute.path)
@@ -263,22 +267,15 @@ class _Preparation:
         found = true_set(node, positive)
         if found is not None:
             return found[1]
-        values = None
-        if isinstance(node, IsA):
-            taxonomy = self._facts.taxonomy(node.attribute.path)
-            terms = taxonomy.descendants(str(node.ancestor.value)) if taxonomy else None
-            if terms is not None and len(terms) <= min(MAX_TERMS, MAX_PREPARED - self._terms):
-                self._terms += len(terms)
-                values = points(terms)
-        elif isinstance(node, TextTest) and node.operator == "like" and not node.ignore_case:
-            prefix, rest = split_like(str(node.pattern.value))
-            if not rest:
-                values = points([prefix])
-            elif rest == "%":
-                values = prefixed(prefix)
-        if values is None or positive:
-            return values
-        return values.complement() & STRINGS
+        if not isinstance(node, IsA):
+            return None
+        taxonomy = self._facts.taxonomy(node.attribute.path)
+        terms = taxonomy.descendants(str(node.ancestor.value)) if taxonomy else None
+        if terms is None or len(terms) > min(MAX_TERMS, MAX_PREPARED - self._terms):
+            return None
+        self._terms += len(terms)
+        values = points(terms)
+        return values if positive else values.complement() & STRINGS
 
     def _domain(self, path: Path) -> ValueSet | None:
         if path not in self._domains:

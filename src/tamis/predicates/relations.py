@@ -27,15 +27,15 @@ from collections.abc import Iterator
 from operator import or_
 
 from tamis.model.paths import Path
-from tamis.predicates.expression import Call, Contains, Expression, Pattern
+from tamis.predicates.expression import Call, Contains, Pattern
 from tamis.predicates.facts import Facts, can_be
 from tamis.predicates.implication import implies
 from tamis.predicates.normal import Literal
-from tamis.predicates.operands import Variable, operands_within
-from tamis.predicates.region_literals import attributes_of, fulfils, tested_path
+from tamis.predicates.region_literals import attributes_of, fulfils, is_opaque, tested_path
 from tamis.predicates.regions import Box, Region
 from tamis.predicates.truth import contains
 from tamis.predicates.valueset import ValueSet, combined
+from tamis.predicates.variables import has_variables
 
 MAX_WORK = 2_000_000
 """Ranges that a comparison of two subscriptions may look at."""
@@ -115,7 +115,7 @@ def _unmet(a: Box, b: Box, facts: Facts) -> Iterator[object]:
     for literal in a.literals - b.literals:
         if not _follows(literal, a, b, facts):
             yield literal
-    if any(_is_negated_call(literal) for literal in a.literals) and _joint(a) != _joint(b):
+    if any(map(_asks_for_absence, a.literals)) and _joint(a) != _joint(b):
         yield a.literals
 
 
@@ -168,7 +168,10 @@ def _can_bind_anew(a: Box, b: Box, path: Path, facts: Facts) -> bool:
     The binding that picks it is one that ``b`` did not ask for, so nothing else that ``a`` binds
     may hang on the same top-level key.
     """
-    if path not in b.contained or any(p != path and p[0] == path[0] for p in a.sides):
+    if path not in b.contained:
+        return False
+    bound = [*a.sides, *(each for one in a.literals for each in attributes_of(one.predicate))]
+    if any(each != path and each[0] == path[0] for each in bound):
         return False
     tests = a.literals_on(path)
     if any(path in attributes_of(one.predicate) for one in a.literals if one not in tests):
@@ -180,18 +183,15 @@ def _can_bind_anew(a: Box, b: Box, path: Path, facts: Facts) -> bool:
     )
 
 
-def _is_negated_call(literal: Literal) -> bool:
+def _asks_for_absence(literal: Literal) -> bool:
     """Whether it says that no binding of variables exists, which depends on those bound outside."""
+    if is_opaque(literal):
+        return has_variables(literal.predicate)
     return not literal.positive and isinstance(literal.predicate, Call | Pattern)
 
 
 def _joint(box: Box) -> set[Literal]:
-    return {literal for literal in box.literals if _has_variables(literal.predicate)}
-
-
-def _has_variables(node: Expression) -> bool:
-    inner = (term for side in node.operands() for term in operands_within(side))
-    return isinstance(node, Pattern) or any(isinstance(term, Variable) for term in inner)
+    return {literal for literal in box.literals if has_variables(literal.predicate)}
 
 
 # Overlapping.
@@ -231,7 +231,7 @@ def _tests_exclude(a: Box, b: Box, facts: Facts) -> bool:
             names
             and opposite in b.literals
             and all(map(facts.unique, names))
-            and not _has_variables(literal.predicate)
+            and not has_variables(literal.predicate)
         ):
             return True
     return _none_passes(a, b, facts) or _none_passes(b, a, facts)

@@ -38,6 +38,7 @@ from tamis.predicates.expression import (
     Or,
     Present,
     TextTest,
+    TruthTest,
     all_of,
     any_of,
     nodes_within,
@@ -108,6 +109,11 @@ class _Resolver:
     def _(self, node: Not) -> Expression:
         part = self.resolve(node.part)
         return node if part is node.part else Not(part)
+
+    @resolve.register
+    def _(self, node: TruthTest) -> Expression:
+        part = self.resolve(node.part)
+        return node if part is node.part else TruthTest(part, node.truth)
 
     @resolve.register
     def _(self, node: Comparison) -> Expression:

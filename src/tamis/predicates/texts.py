@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from tamis.errors import SubscriptionError
@@ -75,6 +76,12 @@ def like_parts(pattern: str) -> list[str] | None:
         else:
             return None
     return [parts[0], *filter(None, parts[1:-1]), parts[-1]] if len(parts) > 1 else parts
+
+
+def like_prefix(pattern: str) -> str:
+    """The text before the first wildcard of a ``like`` pattern."""
+    fixed = takewhile(lambda each: not each[0], like_characters(pattern))
+    return "".join(character for _, character in fixed)
 
 
 def like_characters(pattern: str) -> Iterator[tuple[bool, str]]:

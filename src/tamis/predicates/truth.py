@@ -7,7 +7,7 @@ to bindings, and the compiled matchers to what they cannot decide by ranks.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import singledispatch
 
 from tamis.model.kinds import Value, compare, equal
@@ -28,6 +28,8 @@ from tamis.predicates.texts import compile_like, compile_regex, fold
 
 Truth = bool | None
 FALSE, TRUE, UNKNOWN, FAILED, OPEN = range(5)
+TRUTHS: Mapping[Truth, str] = {True: "true", False: "false", None: "unknown"}
+"""The words of ``is true``, ``is false`` and ``is unknown``."""
 
 _ORDERS: dict[str, Callable[[int], bool]] = {
     "<": lambda order: order < 0,

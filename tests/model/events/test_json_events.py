@@ -55,10 +55,15 @@ def test_documents(text, attributes):
         ('{"a":"x}', "unterminated string starting at line 1, column 6"),
         (
             '{"NaN":"-Infinity \\" NaN","b":\n NaN}',
-            "the constant NaN is no value at line 2, column 2",
+            "the constant NaN is not a finite value at line 2, column 2",
         ),
-        ('{"a":[1,-Infinity]}', "the constant -Infinity is no value at line 1, column 9"),
-        ('{"a":Infinity}', "the constant Infinity is no value at line 1, column 6"),
+        ('{"a":[1,-Infinity]}', "the constant -Infinity is not a finite value at line 1, column 9"),
+        ('{"a":Infinity}', "the constant Infinity is not a finite value at line 1, column 6"),
+        ('{"1e400":-1e400}', "the number -1e400 is not a finite value at line 1, column 10"),
+        (
+            '{"a":"1e400","b":[1e400]}',
+            "the number 1e400 is not a finite value at line 1, column 19",
+        ),
         ("[]", "an object, not an array"),
         ("5", "not a number"),
         ("null", "not null"),
@@ -127,7 +132,8 @@ def test_lines():
     ("line", "message"),
     [
         ('{"a":x}', "no JSON: expecting value at line 4, column 6"),
-        ('{"a":NaN}', "the constant NaN is no value at line 4, column 6"),
+        ('{"a":NaN}', "the constant NaN is not a finite value at line 4, column 6"),
+        ('{"a":1e999}', "the number 1e999 is not a finite value at line 4, column 6"),
         ("[]", "^line 4: a JSON event is an object"),
         ('{"a":99999999999999999999}', "^line 4: .*64 bits.* at 'a'"),
         (b"\xff", "^line 4: no UTF-8: .* at byte 0"),

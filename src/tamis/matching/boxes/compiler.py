@@ -50,6 +50,7 @@ from tamis.predicates.expression import (
 )
 from tamis.predicates.normal import Conjunction, Literal
 from tamis.predicates.operands import Attribute, operands_within
+from tamis.predicates.region_literals import attributes_of, is_opaque
 from tamis.predicates.valueset import GREATEST as LAST
 from tamis.predicates.valueset import LEAST as FIRST
 from tamis.predicates.valueset import Cut, ValueSet, points
@@ -118,7 +119,7 @@ class BoxCompiler:
             else:
                 sides[number] = list(self._intervals(number, values))
         tests = []
-        for literal in others:
+        for literal in sorted(others, key=is_opaque):
             if self._add_literal(literal, sides):
                 continue
             if is_checked(literal):
@@ -189,6 +190,9 @@ class BoxCompiler:
         elif isinstance(node, Comparison | Contains | In):
             for path in _paths(node):
                 self._narrow(sides, AxisKey(path, PRESENCE), [(0, 0)])
+        elif is_opaque(literal):  # true of anything, yet events must bring these attributes
+            for path in attributes_of(node):
+                self._narrow(sides, AxisKey(path, PRESENCE), [(0, 1)])
         return False
 
     def _require(self, sides: dict[int, list[Interval]], key: AxisKey) -> None:

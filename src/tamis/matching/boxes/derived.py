@@ -21,8 +21,6 @@ from tamis.predicates.normal import Literal
 from tamis.predicates.operands import Attribute, Constant
 from tamis.predicates.texts import like_parts
 from tamis.predicates.valueset import (
-    GREATEST,
-    LEAST,
     ValueSet,
     after,
     before,
@@ -31,8 +29,6 @@ from tamis.predicates.valueset import (
     prefixed,
     range_of,
 )
-
-EVERYTHING = range_of(Kind.STRING, LEAST, GREATEST)
 
 
 def derived_set(literal: Literal) -> tuple[AxisKey, ValueSet] | None:
@@ -63,26 +59,22 @@ def _networks(node: InCidr) -> ValueSet:
 
 
 def _text_set(node: TextTest) -> tuple[AxisKey, ValueSet] | None:
+    """What a test is in another form of the string; ranges of the string itself are in the box."""
     pattern, path = str(node.pattern.value), node.attribute.path
-    start: str = FOLDED if node.ignore_case else Kind.STRING
     end = FOLDED_REVERSED if node.ignore_case else REVERSED
     if node.operator == "starts with":
-        return AxisKey(path, start), prefixed(_form(start, pattern))
+        return AxisKey(path, FOLDED), prefixed(_form(FOLDED, pattern))
     if node.operator == "ends with":
         return AxisKey(path, end), prefixed(_form(end, pattern))
-    if node.operator == "contains text" and not pattern:
-        return AxisKey(path, start), EVERYTHING
     if node.operator != "like" or (node.ignore_case and not pattern.isascii()):
         return None  # RE2 and Unicode's folding agree on ASCII for certain
     match like_parts(pattern):
         case [only]:
-            return AxisKey(path, start), points([_form(start, only)])
-        case ["", ""]:
-            return AxisKey(path, start), EVERYTHING
-        case [first, ""]:
-            return AxisKey(path, start), prefixed(_form(start, first))
-        case ["", last]:
+            return AxisKey(path, FOLDED), points([_form(FOLDED, only)])
+        case ["", last] if last:
             return AxisKey(path, end), prefixed(_form(end, last))
+        case [first, ""]:
+            return AxisKey(path, FOLDED), prefixed(_form(FOLDED, first))
     return None
 
 

@@ -38,7 +38,7 @@ from tamis.matching.boxes.compiler import (
 from tamis.matching.boxes.unresolved import BoxRows, Side
 from tamis.model.kinds import Kind, Value, kind_of
 from tamis.model.timestamp import Timestamp
-from tamis.predicates.expression import And, Expression, Not, Or, Pattern
+from tamis.predicates.expression import And, Expression, Not, Or, Pattern, TextTest, TruthTest
 from tamis.predicates.normal import normalise
 from tamis.predicates.valueset import ValueSet
 
@@ -133,10 +133,12 @@ def shape_of(fill: Callable[[Sequence[Value]], Expression], kinds: Sequence[Kind
 
 
 def _is_plain(node: Expression) -> bool:
-    """Whether it is a predicate or a conjunction of predicates, negated or not."""
+    """Whether it is a predicate or a conjunction of predicates, negated or not, in which other
+    constants give boxes of the same sides: a pattern of ``like`` may be a prefix or a string."""
     parts = node.parts if isinstance(node, And) else (node,)
     leaves = (part.part if isinstance(part, Not) else part for part in parts)
-    return not any(isinstance(leaf, And | Or | Not | Pattern) for leaf in leaves)
+    others = And | Or | Not | TruthTest | Pattern | TextTest
+    return not any(isinstance(leaf, others) for leaf in leaves)
 
 
 def _marker(kind: Kind, hole: int) -> Value:

@@ -1,11 +1,13 @@
 """Events from JSON, one document or one a line, with the place of whatever is wrong.
 
-Stricter than Python's ``json``: UTF-8 only, no NaN or Infinity, no key twice in one object.
+Stricter than Python's ``json``: UTF-8 only, no NaN or Infinity, no number so large that it would
+become an infinity, no key twice in one object.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from json import JSONDecodeError
@@ -24,8 +26,10 @@ _WHITESPACE = " \t\r\n"
 _BYTE_ORDER_MARK = "\ufeff"
 _LONGEST_INTEGER = len(str(-GREATEST_INTEGER))
 
-# Strings are consumed whole, so that group 1 is a constant that stands outside of them.
-_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
+# Strings are consumed whole, so that group 1 is a constant or a number outside of them.
+_CONSTANT = re.compile(
+    r'"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)', re.DOTALL
+)
 
 # Stands in a tree for the values of a key that its object has twice. It is no value of an
 # event, so the event is refused, and only then is the tree searched for the place.
@@ -42,7 +46,7 @@ _NAMES = {
 
 
 class _ConstantError(Exception):
-    """NaN or an infinity, which Python's decoder reports without its position."""
+    """NaN, an infinity or a number too large, which the decoder reports without its position."""
 
 
 def read_json(text: str | bytes, limits: Limits = LIMITS, *, schema: Schema | None = None) -> Event:
@@ -104,10 +108,7 @@ def _event(document: str, limits: Limits) -> Event:
     try:
         tree = _DECODER.decode(document)
     except _ConstantError as error:
-        found = next(found for found in _CONSTANT.finditer(document) if found[1])
-        raise JSONDecodeError(
-            f"the constant {found[1]} is no value", document, found.start()
-        ) from error
+        raise _constant_error(error.args[0], document) from error
     except RecursionError as error:
         raise LimitError(f"an event is at most {MAX_DEPTH} levels deep") from error
     if not isinstance(tree, dict):
@@ -120,6 +121,14 @@ def _event(document: str, limits: Limits) -> Event:
             raise
         place = format_path(path)[:100]
         raise EventError(f"the key {place!r} stands twice in one object") from error
+
+
+def _constant_error(constant: str, document: str) -> JSONDecodeError:
+    """The error of a constant or a number that is no value, at its place."""
+    found = next(found for found in _CONSTANT.finditer(document) if found[1] == constant)
+    what = "constant" if constant[-1] in "Ny" else "number"
+    problem = f"the {what} {constant[:50]} is not a finite value"
+    return JSONDecodeError(problem, document, found.start())
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -152,10 +161,20 @@ def _integer(digits: str) -> int:
     return int(digits) if len(digits) <= _LONGEST_INTEGER else GREATEST_INTEGER + 1
 
 
+def _double(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise _ConstantError(digits)
+    return number
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise _ConstantError(name)
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_constant=_refuse_constant
+    object_pairs_hook=_object,
+    parse_int=_integer,
+    parse_float=_double,
+    parse_constant=_refuse_constant,
 )

@@ -1,0 +1,98 @@
+"""Which variables an expression binds, and whether every constraint finds its variables bound.
+
+Worked out over the tree, without expanding it. What a node binds *outside* is bound whenever the
+node is true:
+
+    near('x', ?d), { ?s ?p ?o }     their own variables
+    A and B                         what A binds and what B binds
+    A or B                          what both bind
+    not (…), (…) is …               nothing, whatever stands inside
+    false                           everything, for it is never true
+
+Inside a ``not (…)`` or an ``is …`` form a constraint may use what is bound around the form, and
+what is bound within it: ``not (near('x', ?d) and ?d < 5)`` says that nothing is near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tamis.errors import SubscriptionError
+from tamis.predicates.expression import (
+    And,
+    Call,
+    Comparison,
+    Expression,
+    Or,
+    Pattern,
+    nodes_within,
+)
+from tamis.predicates.operands import Variable, operands_within
+
+Bound = frozenset[Variable] | None
+"""The variables that are bound; None if all are, since this is never true."""
+
+_NOTHING: frozenset[Variable] = frozenset()
+
+
+def check_variables(expression: Expression) -> None:
+    """Refuse an expression with a constraint on a variable that may be left unbound."""
+    found = next(_unbound(expression, _NOTHING), None)
+    if found is not None:
+        variable, constraint = found
+        text = str(constraint)
+        shown = text if len(text) <= 80 else text[:79] + "…"
+        raise SubscriptionError(
+            f"nothing binds ?{variable.name} in '{shown}': a call or a pattern must name it on "
+            "both sides of every 'or', and outside of 'not (…)' and '(…) is …'"
+        )
+
+
+def is_safe(expression: Expression) -> bool:
+    """Whether every constraint finds its variables bound."""
+    return next(_unbound(expression, _NOTHING), None) is None
+
+
+def bound_variables(expression: Expression) -> Bound:
+    """The variables that are bound whenever the expression is true; None stands for all."""
+    if isinstance(expression, Call | Pattern):
+        return frozenset(term for term in expression.operands() if isinstance(term, Variable))
+    if isinstance(expression, And):
+        bound: Bound = _NOTHING
+        for part in expression.parts:
+            bound = _either(bound, bound_variables(part))
+        return bound
+    if isinstance(expression, Or):
+        sides = [bound_variables(part) for part in expression.parts]
+        possible = [side for side in sides if side is not None]
+        return frozenset.intersection(*possible) if possible else None
+    return _NOTHING
+
+
+def has_variables(expression: Expression) -> bool:
+    """Whether an operator call, a pattern or a constraint inside may bind or use a variable."""
+    return any(
+        isinstance(node, Pattern) or next(_variables(node), None) is not None
+        for node in nodes_within(expression)
+    )
+
+
+def _unbound(node: Expression, around: Bound) -> Iterator[tuple[Variable, Comparison]]:
+    """The variables of constraints that are bound neither here nor around, with their places."""
+    bound = _either(around, bound_variables(node))
+    if bound is None or isinstance(node, Pattern):  # which checks its filters itself
+        return
+    if isinstance(node, Comparison):
+        yield from ((term, node) for term in _variables(node) if term not in bound)
+    for child in node.children():
+        yield from _unbound(child, bound)
+
+
+def _either(one: Bound, other: Bound) -> Bound:
+    return None if one is None or other is None else one | other
+
+
+def _variables(node: Expression) -> Iterator[Variable]:
+    for term in (inner for side in node.operands() for inner in operands_within(side)):
+        if isinstance(term, Variable):
+            yield term
