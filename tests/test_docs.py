@@ -98,14 +98,32 @@ def test_json_examples_fit_the_schema() -> None:
             assert tamis.to_json(tamis.from_json(form)) == form
 
 
+def section(page: str, title: str) -> str:
+    """What stands below a heading of the language page."""
+    text = (ROOT / "docs" / page).read_text()
+    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
 def test_predicates_of_the_language_page_parse_to_what_they_say() -> None:
-    page = (ROOT / "docs" / "language.md").read_text()
-    rows = re.findall(r"^\| `([^`]+)`[^|]*\| `(.+?)` ?…? \|", page, re.MULTILINE)
+    table = section("language.md", "Predicates")
+    rows = re.findall(r"^\| `([^`]+)`[^|]*\| `(.+?)` ?…? \|", table, re.MULTILINE)
     assert len(rows) >= 14
     for text, python in rows:
         expression = tamis.parse(text)
         source = python if python.startswith("attr") else f"attr({text.split()[0]!r}){python}"
         assert eval(source, vars(tamis)) == expression, text
+
+
+def test_combinations_of_the_language_page_parse_to_what_they_say() -> None:
+    a, b = (tamis.attr(name) == 1 for name in "ab")
+    lines = section("language.md", "Combining them").replace("\\|", "\0").splitlines()
+    rows = [line.split("|")[1:3] for line in lines if re.match(r"\| `[^|]*A", line)]
+    assert len(rows) == 7
+    for cells in rows:
+        texts, sources = (re.findall("`([^`]+)`", cell.replace("\0", "|")) for cell in cells)
+        for text, source in zip(texts, sources):
+            written = text.replace("A", "a = 1").replace("B", "b = 1")
+            assert eval(source, {"A": a, "B": b}) == tamis.parse(written), text
 
 
 def test_every_limit_is_documented_with_its_default() -> None:

@@ -47,10 +47,10 @@ def test_what_is_refused(matcher: str, many: int) -> None:
     wrong = {
         "prise < {}": "did you mean 'price'?",
         "price = '{}'": "'price' has numbers",
-        "period = '{}'": "is no value of 'period'",
-        "score = 11{}": "is no value of 'score'",
-        "sold > 'the {}th'": "is no ISO 8601 timestamp",
-        "furniture_category < '{}'": "is no value of 'furniture_category'",
+        "period = '{}'": "is not a value of 'period'",
+        "score = 11{}": "is not a value of 'score'",
+        "sold > 'the {}th'": "is not an ISO 8601 timestamp",
+        "furniture_category < '{}'": "is not a value of 'furniture_category'",
         "material < {}": "'material' has strings",
     }
     rows = [(f"{text} {n}", text.format(n)) for text in wrong for n in range(many // 7 + 1)]

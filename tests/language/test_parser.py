@@ -121,7 +121,7 @@ ERRORS = [
     ("a and b = 1", 1, 1, ["write a = true"]),
     ("5", 1, 1, ["compare it"]),
     ("x = 'abc", 1, 5, ["does not end"]),
-    ("`x = 1", 1, 1, ["close it by `"]),
+    ("`x = 1", 1, 1, ["close it with `"]),
     ("0 < x < 5", 1, 7, ["chain"]),
     ("1 < 2", 1, 1, ["two constants"]),
     ("price = null", 1, 9, ["write price is missing", "`null`"]),

@@ -103,5 +103,5 @@ def test_a_template_is_recognised_from_the_second_text_on() -> None:
 
 
 def test_error_of_a_bad_type() -> None:
-    with pytest.raises(tamis.SubscriptionError, match="no int"):
+    with pytest.raises(tamis.SubscriptionError, match="must be a string, not int"):
         Templates().parse(5)  # type: ignore[arg-type]

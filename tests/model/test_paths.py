@@ -34,7 +34,7 @@ def test_parse(text, path):
     "text", ["", ".", "a.", ".a", "a..b", "1a", "a b", "a-b", "`a", "a`", "```", "`a`b", "a\n", "*"]
 )
 def test_texts_that_are_no_paths(text):
-    with pytest.raises(ParseError, match="no attribute path") as caught:
+    with pytest.raises(ParseError, match="not an attribute path") as caught:
         parse_path(text)
     assert caught.value.line == 1
     assert "backticks" in str(caught.value)

@@ -40,7 +40,7 @@ REFUSED = [
     (lambda: attr("a").matches("x" * 1_001), "limit"),
     (lambda: attr("a").like("x" * 600), "limit"),
     (lambda: attr("a").in_cidr(), "at least one"),
-    (lambda: attr("a").in_cidr("nonsense"), "no network"),
+    (lambda: attr("a").in_cidr("nonsense"), "not a network"),
     (lambda: attr(()), "path"),
     (lambda: attr(("\ud800",)), "surrogate"),
     (lambda: call("no name"), "plain word"),

@@ -64,7 +64,7 @@ class Node:
         """Refuse a word that is none of the known ones."""
         if not isinstance(word, str):
             self.fail(f"a key is a string, not {_type(word)}")
-        hint = suggestion(word[:50], known) or "known are " + ", ".join(known)
+        hint = suggestion(word[:50], known) or "use one of " + ", ".join(known)
         self.fail(f"unknown {what} {word[:50]!r}; {hint}")
 
     def build(self, make: Callable[..., Made], *arguments: object) -> Made:
@@ -117,7 +117,7 @@ class Node:
         if not isinstance(self.raw, str):
             self.fail(f"expected a string, found {_type(self.raw)}")
         if any("\ud800" <= character <= "\udfff" for character in self.raw):
-            self.fail("a lone surrogate, which is no Unicode,")
+            self.fail("a lone surrogate, which is not Unicode,")
         return self.raw
 
     def scalar(self) -> Any:

@@ -69,9 +69,9 @@ def _skip(text: str, position: int) -> int:
 def _stray(text: str, start: int) -> ParseError:
     character = text[start]
     if character in "'\"":
-        return ParseError("a string that does not end", text, start, f"close it by {character}")
+        return ParseError("a string that does not end", text, start, f"close it with {character}")
     if character == "`":
-        return ParseError("a quoted name that does not end", text, start, "close it by `")
+        return ParseError("a quoted name that does not end", text, start, "close it with `")
     hints = {"&": "write 'and'", "|": "write 'or'", ";": "one subscription at a time"}
     return ParseError(f"unexpected {character!r}", text, start, hints.get(character))
 
@@ -103,7 +103,7 @@ def _unescaped(found: re.Match[str], mark: str) -> str:
     if short or long:
         code = int(short or long, 16)
         if code > 0x10FFFF:
-            raise ValueError(f"'{found.group()}' is no Unicode character")
+            raise ValueError(f"'{found.group()}' is not a Unicode character")
         return chr(code)
     doubled = found.group()
     return mark if doubled[0] == mark else doubled

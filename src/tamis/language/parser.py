@@ -78,13 +78,14 @@ def parse(
 def check_text(text: str, limits: Limits) -> None:
     """Refuse what cannot be the text of a subscription."""
     if not isinstance(text, str):
-        raise SubscriptionError(f"the text of a subscription is no {type(text).__name__}")
+        kind = type(text).__name__
+        raise SubscriptionError(f"the text of a subscription must be a string, not {kind}")
     check_limit(len(text), limits.text, "characters in one subscription")
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            problem = "a lone surrogate, which is no Unicode character,"
+            problem = "a lone surrogate, which is not a Unicode character,"
             raise ParseError(problem, text, error.start) from error
 
 

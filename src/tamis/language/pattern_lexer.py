@@ -69,7 +69,7 @@ def check_unicode(text: str, start: int, end: int) -> None:
     try:
         text[start:end].encode()
     except UnicodeEncodeError as error:
-        problem = "a lone surrogate, which is no Unicode"
+        problem = "a lone surrogate, which is not Unicode"
         raise ParseError(problem, text, start + error.start) from error
 
 
@@ -85,7 +85,7 @@ def unescaped(text: str, token: Token) -> str:
         elif (code := int(escape[1:], 16)) <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF:
             return chr(code)
         place = token.start + 1 + found.start()
-        hint = r"known are \t \b \n \r \f \" \' \\ \uXXXX and \UXXXXXXXX"
+        hint = r"use one of \t \b \n \r \f \" \' \\ \uXXXX and \UXXXXXXXX"
         raise ParseError(f"{found[0]!r} stands for no character", text, place, hint)
 
     return _STRING_ESCAPE.sub(character, token.text[1:-1])

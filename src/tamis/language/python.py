@@ -29,7 +29,7 @@ from tamis.predicates.operands import Attribute, Constant, Operand, Quantity, Va
 
 
 class OperandBuilder:
-    """An operand under construction: comparing it gives an expression."""
+    """An operand: compare it with another to get an expression."""
 
     __slots__ = ("term",)
 
@@ -37,11 +37,11 @@ class OperandBuilder:
         self.term = term
 
     def equals(self, other: Any, *, ignore_case: bool = False) -> Expression:
-        """Equality, on request without regard to case."""
+        """The two are equal; ``ignore_case`` is for strings."""
         return Comparison(self.term, "=", _term(other), ignore_case)
 
     def differs_from(self, other: Any, *, ignore_case: bool = False) -> Expression:
-        """Inequality, on request without regard to case."""
+        """The two are not equal; ``ignore_case`` is for strings."""
         return Comparison(self.term, "!=", _term(other), ignore_case)
 
     def __eq__(self, other: object) -> Expression:  # type: ignore[override]
@@ -105,26 +105,26 @@ class TermOperand(OperandBuilder):
 
 
 class AttributeBuilder(OperandBuilder):
-    """An attribute: it has the predicates beside the comparisons."""
+    """An attribute: it has tests of its own besides the comparisons."""
 
     __slots__ = ()
 
     term: Attribute
 
     def between(self, low: Any, high: Any) -> Expression:
-        """Within the two bounds, which are included."""
+        """The value is between the two bounds, or equal to one of them."""
         return Between(self.term, _constant(low), _constant(high))
 
     def is_in(self, values: Iterable[Any], *, ignore_case: bool = False) -> Expression:
-        """Equal to one of the values."""
+        """The value is equal to one of the values."""
         return In(self.term, tuple(map(_constant, values)), ignore_case)
 
     def is_a(self, ancestor: str) -> Expression:
-        """The term, or a kind of it."""
+        """The value is the term or a kind of it, by the taxonomy."""
         return IsA(self.term, _constant(ancestor))
 
     def contains(self, value: Any, *, ignore_case: bool = False) -> Expression:
-        """The value is among the attribute's values."""
+        """The value is one of all the values that the attribute has."""
         return Contains(self.term, _constant(value), ignore_case)
 
     def is_present(self) -> Expression:
@@ -136,23 +136,23 @@ class AttributeBuilder(OperandBuilder):
         return Not(Present(self.term))
 
     def starts_with(self, text: str, *, ignore_case: bool = False) -> Expression:
-        """The string begins so."""
+        """The string starts with the text."""
         return TextTest(self.term, "starts with", _constant(text), ignore_case)
 
     def ends_with(self, text: str, *, ignore_case: bool = False) -> Expression:
-        """The string ends so."""
+        """The string ends with the text."""
         return TextTest(self.term, "ends with", _constant(text), ignore_case)
 
     def contains_text(self, text: str, *, ignore_case: bool = False) -> Expression:
-        """The string has this within it."""
+        """The string contains the text."""
         return TextTest(self.term, "contains text", _constant(text), ignore_case)
 
     def like(self, pattern: str, *, ignore_case: bool = False) -> Expression:
-        """The string fits the pattern: ``%`` is any text, ``_`` any character."""
+        """The string matches the pattern: ``%`` is any text, ``_`` any one character."""
         return TextTest(self.term, "like", _constant(pattern), ignore_case)
 
     def matches(self, regex: str, *, ignore_case: bool = False) -> Expression:
-        """The regular expression, in RE2's syntax, is found in the string."""
+        """The regular expression, in RE2's syntax, matches somewhere in the string."""
         return TextTest(self.term, "matches", _constant(regex), ignore_case)
 
     def in_cidr(self, *networks: str) -> Expression:

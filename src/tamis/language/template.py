@@ -29,7 +29,7 @@ from tamis.predicates.expression import Expression, TextTest
 from tamis.predicates.operands import Constant, Operand
 
 _MOST = 10_000
-"""Templates kept; when there are more, all are forgotten and learned anew."""
+"""Templates kept; when there are more, all are forgotten and learned again."""
 _SEEN = 100_000
 """Keys that are remembered as seen once, by their hashes."""
 

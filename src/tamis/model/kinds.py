@@ -100,7 +100,7 @@ def _string(raw: str) -> str:
         try:
             raw.encode()
         except UnicodeEncodeError as error:
-            raise ValueError("a string with a lone surrogate, which is no Unicode") from error
+            raise ValueError("a string with a lone surrogate, which is not Unicode") from error
     return str.__str__(raw)  # plain, also of an enumeration's member
 
 
@@ -152,7 +152,7 @@ def _from_foreign(raw: Any) -> Value | None:
         plain = raw.item()
         if type(plain) in _CONVERSIONS:
             return to_value(plain)
-    raise ValueError(f"a {name}, which is no value of an event")
+    raise ValueError(f"a {name}, which cannot be a value of an event")
 
 
 def _from_datetime64(raw: Any) -> Timestamp | None:

@@ -1,6 +1,6 @@
 """Attribute paths: ``new.price`` is the key ``price`` inside the mapping ``new``.
 
-A key that is no plain word is written in backticks (```a.b`.c``), with a backtick inside doubled.
+Write a key that is not a plain word in backticks (```a.b`.c``), and double a backtick inside it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _DOTTED = re.compile(DOTTED)
 def parse_path(text: str) -> Path:
     """The keys of a dotted path."""
     if not _DOTTED.fullmatch(text):
-        hint = "write a.b for nested keys, and put a key that is no plain word in backticks"
-        raise ParseError(f"{text[:100]!r} is no attribute path", text, 0, hint)
+        hint = "write a.b for nested keys, and put a key that is not a plain word in backticks"
+        raise ParseError(f"{text[:100]!r} is not an attribute path", text, 0, hint)
     return tuple(_unquote(key) for key in _KEY.findall(text))
 
 

@@ -39,7 +39,7 @@ class Iri:
     def __post_init__(self) -> None:
         valid = isinstance(self.value, str) and _IRI.fullmatch(self.value) and ":" in self.value
         if not valid:
-            raise SubscriptionError(f"{str(self.value)[:100]!r} is no absolute IRI")
+            raise SubscriptionError(f"{str(self.value)[:100]!r} is not an absolute IRI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class RdfLiteral:
         if self.language is None:
             return
         if not _LANGUAGE.fullmatch(self.language):
-            raise SubscriptionError(f"{self.language[:50]!r} is no language tag")
+            raise SubscriptionError(f"{self.language[:50]!r} is not a language tag")
         if self.datatype not in _STRINGS:
             raise SubscriptionError("a literal has a language or a datatype, not both")
         object.__setattr__(self, "datatype", _STRINGS[0])

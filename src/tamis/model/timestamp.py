@@ -42,7 +42,7 @@ class Timestamp:
         """From ISO 8601: a date, or date and time with an optional fraction and zone."""
         found = _ISO.fullmatch(text)
         if not found:
-            raise ValueError(f"{text[:50]!r} is no ISO 8601 timestamp")
+            raise ValueError(f"{text[:50]!r} is not an ISO 8601 timestamp")
         year, month, day, hour, minute, second, fraction, zone = found.groups()
         clock = time(int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC)
         moment = datetime.combine(date(int(year), int(month), int(day)), clock)
@@ -66,7 +66,7 @@ def _offset(zone: str | None) -> int:
     digits = zone[1:].replace(":", "").ljust(4, "0")
     hours, minutes = int(digits[:2]), int(digits[2:])
     if hours > 18 or minutes > 59:
-        raise ValueError(f"{zone!r} is no offset from UTC")
+        raise ValueError(f"{zone!r} is not an offset from UTC")
     return (1 if zone[0] == "+" else -1) * (hours * 3600 + minutes * 60)
 
 

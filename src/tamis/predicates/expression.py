@@ -109,7 +109,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Expression):
-    """Two terms held against each other; a lone constant stands on the right."""
+    """A comparison of two terms; a lone constant is on the right."""
 
     left: Operand
     operator: str
@@ -121,13 +121,13 @@ class Comparison(Expression):
             raise SubscriptionError(f"unknown comparison {self.operator!r}")
         if type(self.left) is Constant:
             if type(self.right) is Constant:
-                raise SubscriptionError("a comparison of two constants says nothing of an event")
+                raise SubscriptionError("a comparison of two constants does not look at the event")
             left, right = self.right, self.left
             object.__setattr__(self, "left", left)
             object.__setattr__(self, "right", right)
             object.__setattr__(self, "operator", FLIPPED[self.operator])
         if isinstance(self.left, Quantity) or isinstance(self.right, Quantity):
-            raise SubscriptionError("units stand in the arguments of operators only")
+            raise SubscriptionError("only arguments of operators can have units")
         if type(self.right) is Constant:
             if self.operator not in EQUALITIES:
                 _check_ordered(self.right)
@@ -218,7 +218,7 @@ class Contains(Expression):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Present(Expression):
-    """The event has the attribute, be it with an empty list."""
+    """The event has the attribute, even if its list is empty."""
 
     attribute: Attribute
 
@@ -416,7 +416,7 @@ def parse_network(text: str) -> Network:
             raise ValueError("an address with a scope has no network")
         return ipaddress.ip_network(text)
     except ValueError as error:
-        raise SubscriptionError(f"{text[:50]!r} is no network: {str(error)[:200]}") from error
+        raise SubscriptionError(f"{text[:50]!r} is not a network: {str(error)[:200]}") from error
 
 
 def nodes_within(expression: Expression) -> Iterator[Expression]:
@@ -441,14 +441,14 @@ def _check_parts(parts: tuple[Expression, ...], kind: type[And] | type[Or]) -> i
     deepest = 0
     for part in parts:
         if len(parts) == 1 or (type(part) is kind and part.parts):
-            raise SubscriptionError("build conjunctions by all_of and disjunctions by any_of")
+            raise SubscriptionError("build conjunctions with all_of and disjunctions with any_of")
         deepest = max(deepest, part.depth)
     return nested(deepest)
 
 
 def _check_ordered(constant: Constant) -> None:
     if constant.kind not in ORDERED:
-        raise SubscriptionError(f"a {constant.kind} has no order: compare it by = or !=")
+        raise SubscriptionError(f"a {constant.kind} has no order: compare it with = or !=")
 
 
 def _check_string(constant: Constant, what: str) -> str:
@@ -460,11 +460,13 @@ def _check_string(constant: Constant, what: str) -> str:
 def _check_filter(expression: Expression, bound: set[Variable]) -> None:
     for node in nodes_within(expression):
         if not isinstance(node, Comparison | And | Or | Not):
-            raise SubscriptionError("a FILTER compares variables; it holds no other predicates")
+            raise SubscriptionError("a FILTER can only compare variables")
         for term in (inner for side in node.operands() for inner in operands_within(side)):
             if isinstance(term, Attribute):
                 raise SubscriptionError(
-                    f"a FILTER speaks of variables only; write {term} outside the braces"
+                    f"a FILTER can only use variables; write {term} outside the braces"
                 )
             if isinstance(term, Variable) and term not in bound:
-                raise SubscriptionError(f"?{term.name} in a FILTER is in no triple of its pattern")
+                raise SubscriptionError(
+                    f"?{term.name} in a FILTER is not in any triple of its pattern"
+                )

@@ -77,7 +77,7 @@ def _kind(name: str) -> Kind:
         return Kind(name)
     except ValueError as error:
         hint = suggestion(str(name), map(str, Kind)) or "there are " + ", ".join(Kind)
-        raise TamisError(f"{name!r} is no kind of values; {hint}") from error
+        raise TamisError(f"{name!r} is not a kind of value; {hint}") from error
 
 
 NO_FACTS: Facts = KnownFacts()

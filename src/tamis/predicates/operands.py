@@ -46,9 +46,9 @@ class Attribute(Operand):
 
     def __post_init__(self) -> None:
         if not self.path or not all(type(key) is str for key in self.path):
-            raise SubscriptionError(f"{self.path!r} is no path: it needs one key or several")
+            raise SubscriptionError(f"{self.path!r} is not a path: it needs one key or several")
         if not all(_is_unicode(key) for key in self.path):
-            raise SubscriptionError("a key with a lone surrogate, which is no Unicode")
+            raise SubscriptionError("a key with a lone surrogate, which is not Unicode")
         if len(self.path) > MAX_DEPTH:
             raise LimitError(f"a path of {len(self.path)} keys: the limit is {MAX_DEPTH}")
 
@@ -102,7 +102,7 @@ class Quantity(Operand):
         if self.number.kind is not Kind.NUMBER:
             raise SubscriptionError(f"a quantity needs a number, not a {self.number.kind}")
         if self.unit not in UNITS:
-            hint = suggestion(self.unit, UNITS) or "known are " + ", ".join(UNITS)
+            hint = suggestion(self.unit, UNITS) or "use one of " + ", ".join(UNITS)
             raise SubscriptionError(f"unknown unit {self.unit[:50]!r}; {hint}")
 
 
@@ -120,11 +120,11 @@ class Arithmetic(Operand):
             raise SubscriptionError(f"unknown arithmetic operator {self.operator[:20]!r}")
         for side in (self.left, self.right):
             if isinstance(side, Quantity):
-                raise SubscriptionError("units stand in the arguments of operators only")
+                raise SubscriptionError("only arguments of operators can have units")
             if isinstance(side, Constant) and side.kind is not Kind.NUMBER:
                 raise SubscriptionError(f"arithmetic needs numbers, not a {side.kind}")
         if isinstance(self.left, Constant) and isinstance(self.right, Constant):
-            raise SubscriptionError("build arithmetic by calculate, which works out constants")
+            raise SubscriptionError("build arithmetic with calculate, which works out constants")
         object.__setattr__(self, "depth", nested(self.left.depth, self.right.depth))
 
     def children(self) -> Iterator[Operand]:
@@ -141,7 +141,7 @@ _CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def calculate(left: Operand, symbol: str, right: Operand) -> Operand:
-    """The arithmetic term, or its result if both sides are numbers."""
+    """The arithmetic term, or its result if both sides are constants."""
     if not (isinstance(left, Constant) and isinstance(right, Constant) and symbol in _CALCULATIONS):
         return Arithmetic(left, symbol, right)
     result = result_of(left.value, symbol, right.value)
@@ -191,7 +191,8 @@ def nested(*depths: int) -> int:
 def check_name(name: Any, what: str) -> None:
     """Raise unless the name is a plain word."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.lower() in RESERVED:
-        raise SubscriptionError(f"{str(name)[:50]!r} is no name of a {what}: write a plain word")
+        shown = str(name)[:50]
+        raise SubscriptionError(f"{shown!r} is not the name of a {what}: write a plain word")
 
 
 def operands_within(term: Operand) -> Iterator[Operand]:
@@ -230,7 +231,7 @@ def _canonical(raw: Any) -> Value:
     if value is None:
         raise SubscriptionError("a null is a missing attribute: write 'is missing'")
     if type(value) is bytes:
-        raise SubscriptionError("bytes are opaque: only operators look into them")
+        raise SubscriptionError("bytes are opaque: only operators can read them")
     if type(value) is str and len(value) > LIMITS.string:
         raise LimitError(f"a string of {len(value):,} characters: the limit is {LIMITS.string:,}")
     return value

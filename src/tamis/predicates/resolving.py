@@ -225,7 +225,7 @@ class _Resolver:
         if value not in domain and not (ignore_case and _folded_in(str(value), domain)):
             hint = domain.hint(value)
             raise SubscriptionError(
-                f"{format_value(value)} is no value of '{attribute}'"
+                f"{format_value(value)} is not a value of '{attribute}'"
                 + (f"; {hint}" if hint else "")
             )
         return constant
@@ -240,7 +240,7 @@ class _Resolver:
         if node.operator in EQUALITIES:
             return
         if left not in ORDERED:
-            raise SubscriptionError(f"'{node}' asks for an order, which a {left} has not")
+            raise SubscriptionError(f"'{node}' asks for an order, which a {left} does not have")
         for term in (node.left, node.right):
             domain = self._domain(term) if isinstance(term, Attribute) else None
             if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
@@ -291,7 +291,7 @@ def _ordered(
     elif not domain.order:
         raise SubscriptionError(
             f"'{attribute} {operator} {format_value(value)}' asks for an order, which the domain "
-            f"of '{attribute}' has not; compare by = or in"
+            f"of '{attribute}' does not have; compare with = or in"
         )
     else:
         found = domain.at_least(value) if operator in (">", ">=") else domain.at_most(value)

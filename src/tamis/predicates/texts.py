@@ -55,7 +55,7 @@ def compile_regex(pattern: str, *, ignore_case: bool = False) -> Any:
         reason = error.args[0]
         said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         raise SubscriptionError(
-            f"{pattern[:100]!r} is no regular expression in RE2's syntax: {said}"
+            f"{pattern[:100]!r} is not a regular expression in RE2's syntax: {said}"
         ) from error
 
 

@@ -108,7 +108,7 @@ def test_equality_and_copies() -> None:
         ({"types": {"t": {"a": "mandatory unique"}}}, "'t' has the unknown attribute 'a'"),
         ({"attributes": {"a": "string"}, "types": {"t": {"a": "mandatory"}}}, "'optional unique'"),
         ({"attributes": {"a": "string"}, "types": {"t": {"a": 1}}}, "at types/t"),
-        ({"attributes": {"a b": "string"}}, "is no attribute path"),
+        ({"attributes": {"a b": "string"}}, "is not an attribute path"),
         ({"attributes": {1: "string"}}, "dotted path"),
         ({"attributes": {"a": 1}}, "the name of a domain is a string"),
         ({"types": {"": {}}}, "the name of an event type"),
