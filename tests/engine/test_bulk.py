@@ -48,6 +48,9 @@ TESTS = [
     "b = 'it''s {n}'",
     "b = r'\\{n}'",
     "b like 's{n}%'",
+    "b like 's{n}'",
+    "(a = {n}) is true",
+    "a >= 0 unless b = 's{n}' or a = {m}",
     "c = timestamp '2026-01-0{d}'",
     "c > timestamp '2026-01-0{d}'",
     "a = {n} or b = 's{m}'",
@@ -206,6 +209,8 @@ ORDER_MATTERS = [
     "a = 1 or b = 2",
     "b starts with 'x'",
     "b like 'x'",
+    "(a = 1) is true",
+    "(a = 1) is not true",
     "not (a = 1 and b = 2)",
 ]
 

@@ -345,6 +345,9 @@ def test_stats() -> None:
         "x.a is present",
         "x.a < y",
         "x.a + 1 > y",
+        "(x.a = 1) is true",
+        "(x.a = 1) is unknown",
+        "(x.a is missing or x.b contains 1) is not false",
     ],
 )
 def test_attributes_are_all_that_a_subscription_asks_for(test: str, negation: str) -> None:

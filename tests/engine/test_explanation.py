@@ -77,6 +77,14 @@ def test_negation_of_lists() -> None:
     assert "of another value" in explanation.note
 
 
+def test_a_truth_test_of_a_list() -> None:
+    explanation = explained("(a = 1) is false", {"a": [1, 2]})
+    assert explanation.truth is True
+    assert explanation.parts[0].truth is True
+    assert explanation.note == "of another value it is"
+    assert explained("(a = 1) is false", {"a": 2}).note == ""
+
+
 def test_disabled() -> None:
     engine = Engine()
     engine.subscribe("true", id="x", enabled=False)

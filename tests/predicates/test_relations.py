@@ -104,8 +104,16 @@ COVERS = [
     ("x = 1 or y = 1", "y = 1 and z = 1"),
     ("x < 3 and y = 1 or x >= 3 and y = 1", "x between 1 and 5 and y = 1"),
     ("x = 1 or y = 1", "x = 1 and z = 1 or y = 1"),
+    # truth tests
+    ("x < 5", "(x < 3) is true"),
+    ("(x < 5) is true", "x < 3"),
+    ("not x < 5", "(x < 5) is false"),
+    ("(x = 1) is not true", "(x = 1) is not true and y = 2"),
+    ("x = 1 unless y = 2", "x = 1 and z = 3 unless y = 2"),
+    ("(x = 1 or y = 1) is true", "x = 1 and z = 1"),
     # calls and patterns
     ("near('x', ?d)", "near('x', ?d) and ?d < 5"),
+    ("not (near('x', ?d) and ?d < 5)", "not (near('x', ?d) and ?d < 5) and a = 1"),
 ]
 
 COVERS_BY_FACTS = [
@@ -143,6 +151,17 @@ COVERS_NOT = [
     ("x != 1", "true"),
     ("x is a 'furniture'", "x is a 'chair'"),
     ("not far('x', ?e)", "near('x', ?e) and not far('x', ?e)"),
+    ("(far('x', ?e)) is not true", "near('x', ?e) and (far('x', ?e)) is not true"),
+    ("not (near('x', ?d) and ?d < 5)", "near('x', ?d) and not ?d < 5"),
+    ("near('x', ?d) and far('x', ?d)", "(near('x', ?d)) is true and (far('x', ?d)) is true"),
+    ("x = 1", "(x = 1) is not false"),
+    ("(x = 1) is unknown", "x is missing"),
+    ("(x = 1) is not true", "x = 2"),
+    (
+        "x.y = 1 and (x.z = 2) is not true",
+        "x.y contains 1 and x.y = 3 and (x.z = 2) is not true",
+    ),
+    ("x = 1 and (x = 2) is not true", "x contains 1 and x = 3 and (x = 2) is not true"),
 ]
 
 DISJOINT = [
@@ -165,6 +184,7 @@ DISJOINT_BY_FACTS = [
     ("title starts with 'a'", "title ends with 'b' and title < 'a'"),
     ("title = 'oak'", "title contains text 'elm'"),
     ("title like '%a%b'", "not title like '%a%b'"),
+    ("(price < 5) is unknown", "(price < 5) is not unknown"),
     ("price = 1 and x = 1", "x = 2 and price = 3 or price = 4"),
     ("title is a 'furniture'", "title is a 'crown'"),
     ("price = 'a'", "true"),
@@ -203,6 +223,19 @@ def test_covers_by_what_is_known(a: str, b: str) -> None:
 @pytest.mark.parametrize("a, b", COVERS_NOT)
 def test_covers_not(a: str, b: str) -> None:
     assert not tamis.covers(a, b)
+
+
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        ("(x = 1) is not true", "x = 1"),
+        ("(x < 1) is unknown", "(x < 1) is not unknown"),
+        ("(x < 1) is not false", "not x < 1"),
+    ],
+)
+def test_truth_tests_under_different_bindings_may_overlap(a: str, b: str) -> None:
+    assert tamis.overlaps(a, b)
+    assert tamis.relation(a, b).overlaps is not False
 
 
 @pytest.mark.parametrize("a, b", DISJOINT)
@@ -318,6 +351,9 @@ def test_intersection(a: str, b: str, expected: str) -> None:
         ("false", "false", "false"),
         ("x != 1", "x = 1", "x = true or x != true"),
         ("x = 'a' ignoring case and x.y = 1", "z = 1", "z = 1"),
+        ("(x = 1) is not true and y = 1", "(x = 1) is not true", "(x = 1) is not true"),
+        ("p('x', ?d) and ?d < 5 and y = 1", "p('x', ?d) and ?d < 5", "?d < 5 and p('x', ?d)"),
+        ("p('x', ?d) and ?d < 5 and y = 1", "q('x', ?d) and ?d < 5 and y = 2", "y in (1, 2)"),
     ],
 )
 def test_hull(a: str, b: str, expected: str) -> None:
