@@ -64,6 +64,7 @@ _TEMPLATES: dict[str, str] = {
         "(category is a 'antique' or title starts with 'Vintage') and seller.rating > {rating} "
         "and bids.amount < {price} and bids.bidder in ({bidder}, {bidder})"
     ),
+    "cautious": "category is a {kind} and price < {price} unless seller.rating < {rating}",
 }
 
 _CHOICES: dict[str, tuple[str, ...]] = {
