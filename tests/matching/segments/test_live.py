@@ -333,3 +333,16 @@ def test_what_matches_everything_is_live_too() -> None:
     assert engine.match({"a": [2, 3]}) == ["all"]
     engine.settle(60)
     assert sorted(engine.match({"a": [1, 2]})) == ["all", "some"]
+
+
+def test_of_a_subscription_that_finds_no_room_nothing_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sieve_matcher, "LIVE", 1_000)
+    engine = tamis.Engine()
+    engine.subscribe_many({"zero": "a = 0.0", "one": "a = 1.0"})
+    number, before = 0, snapshot_of(engine).lives
+    while len(snapshot_of(engine).lives) == len(before):
+        engine.subscribe(f"a in (7, {0.5**number})", id=f"s{number}")  # 7 has room, the other not
+        number += 1
+    assert sorted(engine.match({"a": 7})) == sorted(f"s{n}" for n in range(number))

@@ -134,7 +134,7 @@ class Live:
         plan = self._plans.of(shape)
         if not plan.is_whole:
             raise NoRoomError
-        for sides in plan.boxes(constants):
+        for sides in list(plan.boxes(constants)):  # all have labels before one of them is seen
             self._append(slot, sides, False)
 
     def _append(self, slot: int, sides: Sequence[int], asks: bool) -> None:
