@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -145,3 +147,12 @@ def test_more_predicates_than_a_byte_counts(together: bool) -> None:
             count_point(counts.clusters, points_of_labels(labels), 0, hits, counts.middle, UP)
             assert hits[position] == expected
         hits[:] = 0
+
+
+def test_a_copy_shares_no_hits_with_a_reader() -> None:
+    """Else what a thread counts while the copy is made would be in the copy for good."""
+    counts = HitCounts(BoxTable())
+    with counts.lent_hits():
+        pass
+    assert len(counts._idle) == 1
+    assert deepcopy(counts)._idle == []

@@ -107,10 +107,10 @@ def test_an_axis_is_finished_again_when_it_has_other_constants() -> None:
     for name in "ab":
         assert axes.number(AxisKey((name,), Kind.NUMBER)) is not None
     axes.builders[0].lines[0].label(5)
-    first = axes.ranking()
-    assert axes.ranking() is first
+    first = axes.view().ranking()
+    assert axes.view().ranking() is first
     axes.builders[0].lines[0].label(3)
-    second = axes.ranking()
+    second = axes.view().ranking()
     assert second.finished[0] is not first.finished[0]
     assert second.finished[1] is first.finished[1]
     column = second.axes[0].ranks(pa.array([3, 4, 5]))
@@ -118,4 +118,4 @@ def test_an_axis_is_finished_again_when_it_has_other_constants() -> None:
         axes.builders[0].rank(value) for value in (3, 4, 5)
     ]
     axes.number(AxisKey(("c",), Kind.STRING))
-    assert len(axes.ranking().axes) == 3
+    assert len(axes.view().ranking().axes) == 3

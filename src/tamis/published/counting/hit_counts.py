@@ -57,6 +57,10 @@ class HitCounts:
         self.whole, self.apart = no_positions(), no_positions()
         self._idle: list[Hits] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the idle hits: while a copy is made, another thread may begin to count there."""
+        return {**self.__dict__, "_idle": []}
+
     @property
     def middle(self) -> int:
         """Where the hits of the boxes that are not apart begin."""

@@ -54,8 +54,46 @@ class Ranking(NamedTuple):
 _NO_RANKING = Ranking([], np.empty(0, np.int64), np.empty(0, np.int64))
 
 
+class AxesView:
+    """The axes of one moment: a reader never sees those that a writer adds meanwhile.
+
+    Only constants come to these axes still, and labels of constants stay what they are. The
+    projection is shared: it grows, but an axis keeps its place there.
+    """
+
+    def __init__(self, axes: LabelAxes, ranking: Ranking = _NO_RANKING) -> None:
+        self.axes: tuple[LiveAxis, ...] = tuple(axes.builders)
+        self.comparisons = axes.comparisons
+        self.projection = axes.projection
+        self._terms = axes.terms
+        self.last_ranking = ranking
+
+    @property
+    def compared_paths(self) -> set[Path]:
+        """The attributes that are compared with others."""
+        return {path for axis in self.comparisons.values() for path in (axis.left, axis.right)}
+
+    def ranking(self) -> Ranking:
+        """The axes with their constants of now, for columns: another one when constants came."""
+        known = self.last_ranking
+        before = known.finished
+        now = [_constants(axis) for axis in self.axes]
+        if [each.constants for each in before] == now:
+            return known
+        found = [
+            before[number]
+            if number < len(before) and before[number].constants == constants
+            else FinishedAxis(constants, *finished(axis, self._terms))
+            for number, (axis, constants) in enumerate(zip(self.axes, now))
+        ]
+        ends = np.cumsum([0, *(len(each.table) for each in found)])
+        table = np.concatenate([np.empty(0, np.int64), *(each.table for each in found)])
+        self.last_ranking = ranking = Ranking(found, ends[:-1], table)
+        return ranking
+
+
 class LabelAxes(LiveBoxCompiler):
-    """Axes that boxes and points share; one thread writes, any number read."""
+    """Axes that boxes and points share; one thread writes, any number read views of them."""
 
     def __init__(self, terms: TermLines) -> None:
         super().__init__(terms)
@@ -63,11 +101,17 @@ class LabelAxes(LiveBoxCompiler):
         self.compared: dict[AxisKey, Literal] = {}
         """The comparisons that have axes, or may have."""
         self.comparisons: dict[int, ComparisonAxis] = {}
-        """Their axes by number."""
+        """Their axes by number; another mapping when there is one more."""
         self._most: list[int] = []
         """The greatest label of each axis; -1 where values are true or false."""
         self.plans = ShapePlans(self)
-        self._ranking = _NO_RANKING
+        self._view = AxesView(self)
+
+    def view(self) -> AxesView:
+        """The axes that there are now; one thread at a time asks for them, and adds none."""
+        if len(self._view.axes) < len(self.builders):
+            self._view = AxesView(self, self._view.last_ranking)
+        return self._view
 
     def make(self, key: AxisKey) -> LiveAxis:
         """A new axis."""
@@ -83,32 +127,9 @@ class LabelAxes(LiveBoxCompiler):
         return axis
 
     @property
-    def compared_paths(self) -> set[Path]:
-        """The attributes that are compared with others."""
-        return {path for axis in self.comparisons.values() for path in (axis.left, axis.right)}
-
-    @property
     def constants(self) -> int:
         """How many constants there are."""
         return sum(len(line.values) for axis in self.builders for line in axis.lines)
-
-    def ranking(self) -> Ranking:
-        """The axes as they are now, for columns."""
-        known = self._ranking
-        before = known.finished
-        now = [_constants(axis) for axis in list(self.builders)]
-        if [each.constants for each in before] == now:
-            return known
-        found = [
-            before[number]
-            if number < len(before) and before[number].constants == constants
-            else FinishedAxis(constants, *finished(self.builders[number], self.terms))
-            for number, constants in enumerate(now)
-        ]
-        ends = np.cumsum([0, *(len(each.table) for each in found)])
-        table = np.concatenate([np.empty(0, np.int64), *(each.table for each in found)])
-        self._ranking = ranking = Ranking(found, ends[:-1], table)
-        return ranking
 
     def normalised(self, side: LabelSide) -> LabelSide:
         """A side as indexes expect it: an upper end that excludes nothing is UNBOUNDED."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.matching.boxes.compiler import MAX_AXES
-from tamis.model.paths import Path, format_path
+from tamis.model.paths import format_path
 from tamis.published.boxes import UNBOUNDED, BoxTable, Numbers, Sides
 from tamis.published.frame.event_types import NAMES, SELF, STRUCTURES, Types
 from tamis.published.frame.indexed_boxes import IndexedBoxes, LabelBox
@@ -229,13 +229,6 @@ class State:
         """The slots of boxes of a part."""
         owner = self.parts[number].owner[boxes]
         return self.residue.slots(owner) if number & 1 == CHECKED else owner
-
-    @property
-    def valued(self) -> list[Path]:
-        """The attributes whose values are asked for, not only their labels."""
-        paths = self.residue.checks.paths
-        compared = self.axes.compared_paths
-        return sorted({*paths, *compared}) if compared else paths
 
     @property
     def is_plain(self) -> bool:

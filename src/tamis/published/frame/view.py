@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import ArrowException
 
@@ -33,6 +34,7 @@ from tamis.model.events.event import Event
 from tamis.published.frame.comparisons import write_labels
 from tamis.published.frame.event_points import Pass, TypesOfRows, passes, passes_of_one
 from tamis.published.frame.indexed_boxes import IndexedBoxes
+from tamis.published.frame.label_axes import Ranking
 from tamis.published.frame.owners import SCATTERED
 from tamis.published.frame.state import CHECKED, PLAIN, State
 
@@ -44,22 +46,27 @@ _FEW = 256
 
 
 class PublishedView:
-    """The subscriptions of one moment, which nothing changes as long as it is there."""
+    """The subscriptions of one moment, which nothing changes as long as it is there.
+
+    A writer that finds a view goes on with a copy of the state. Only the axes are shared with the
+    copy, since labels stay what they are; so the view holds those of its moment.
+    """
 
     def __init__(self, state: State, setting: Setting) -> None:
         self._state = state
+        self._axes = state.axes.view()
         self._setting = setting
 
     def match(self, event: Event) -> Hits:
         """The subscriptions that one event matches."""
         state = self._state
-        projection = state.axes.projection
+        projection = self._axes.projection
         if not state.is_plain or not projection.can_tell(event):
             found = self.match_batch(Batch([event]), None)
         else:
             state.events[0] += 1
             labels = projection.point(event).tolist()
-            for number, axis in state.axes.comparisons.items():
+            for number, axis in self._axes.comparisons.items():
                 labels[number] = axis.label(event)
             every = passes_of_one(labels, state.types, state.types.of_event(event))
             found = self._plain(every, None, 1)
@@ -72,34 +79,38 @@ class PublishedView:
 
     def _pairs(self, batch: Batch) -> Iterator[Pairs]:
         state = self._state
+        ranking = None if batch.table is None else self._axes.ranking()
         for start, part in batch.parts(rows_at_once(state.conjunctions, batch)):
-            for first, piece, points, own in self._pointed(part):
-                ranking = None if points.ranks.dtype == np.int64 else state.axes.ranking()
-                every = list(passes(points, ranking, state.types, own))
+            for first, piece, points, own in self._pointed(part, ranking):
+                has_labels = points.ranks.dtype == np.int64
+                every = list(passes(points, None if has_labels else ranking, state.types, own))
                 for pairs in self._matched(piece, points, every):
                     yield pairs.shifted(start + first)
 
-    def _pointed(self, batch: Batch) -> Iterator[tuple[int, Batch, Points, TypesOfRows | None]]:
+    def _pointed(
+        self, batch: Batch, ranking: Ranking | None
+    ) -> Iterator[tuple[int, Batch, Points, TypesOfRows | None]]:
         """The points of a batch: labels of events, ranks of columns; and the types of the rows."""
-        axes, valued = self._state.axes, self._state.valued
+        axes, comparisons = self._axes.axes, self._axes.comparisons
+        valued = sorted({*self._state.residue.checks.paths, *self._axes.compared_paths})
 
         def of_events(events: Sequence[Event]) -> Points:
-            return points_of(events, list(axes.builders), valued, np.int64)
+            return points_of(events, axes, valued, np.int64)
 
-        for first, piece, points in pieces(
-            batch,
-            of_events,
-            lambda table: arrow_points(table, axes.ranking().axes, valued),
-            self._setting.fallbacks,
-        ):
+        def of_table(table: pa.RecordBatch) -> Points:
+            assert ranking is not None  # there is one for columns
+            return arrow_points(table, ranking.axes, valued)
+
+        fallbacks = self._setting.fallbacks
+        for first, piece, points in pieces(batch, of_events, of_table, fallbacks):
             try:
                 types = self._types(piece)
-                write_labels(points, piece, axes.comparisons)
+                write_labels(points, piece, comparisons)
             except (UnsupportedTypeError, ArrowException) as error:
                 piece = Batch(piece.events())
-                self._setting.fallbacks.count(str(error), len(piece))
+                fallbacks.count(str(error), len(piece))
                 points, types = of_events(piece.events()), self._types(piece)
-                write_labels(points, piece, axes.comparisons)
+                write_labels(points, piece, comparisons)
             yield first, piece, points, types
 
     def _types(self, batch: Batch) -> TypesOfRows | None:
