@@ -28,8 +28,7 @@ instead of each its own way to a subtree like it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,7 +43,7 @@ from tamis.published.boxes import (
     Offsets,
     Points,
 )
-from tamis.published.index import EVALUATED, TALLY, VISITED, BoxHits, Size, Tally, chunks
+from tamis.published.index import EVALUATED, VISITED, BoxHits, Index, Size, Tally
 
 MOST_NODES = 1_000_000
 HELD_BY_NODE = 32
@@ -101,17 +100,16 @@ NODE, EDGE, NEXT, LAST, STOP, FREE = range(6)
 where the child's set ends, how many boxes do not care."""
 
 
-class Gough:
+class Gough(Index):
     """One tree of all boxes."""
 
     def __init__(self, table: BoxTable, nodes: int = MOST_NODES) -> None:
-        self._table = table
+        super().__init__(table)
         self._limit = nodes
         self._boxes = np.empty(0, np.int32)
         self._axes = 0
         self._used: Offsets = np.zeros(8, np.int64)
         self._tree, self._used = self._built(self._boxes, nodes)
-        self.tally: Tally = np.zeros(TALLY, np.int64)
 
     def add(self, boxes: Numbers) -> None:
         """Take in boxes, all or none: LimitError if the tree would have too many nodes."""
@@ -142,16 +140,13 @@ class Gough:
                 raise _too_large(short, len(boxes), limit)
             room = [min(4 * had, bound) for had, bound in zip(room, most)]
 
-    def stab(self, points: Points) -> Iterator[BoxHits]:
-        """The boxes that points stab."""
-        tree, tally = self._tree, np.zeros(TALLY, np.int64)
+    def _most(self) -> int:
+        return int(self._used[MOST])
 
-        def fill(first: int, chunk: BoxHits) -> tuple[int, int]:
-            return follow(tree, points, first, most, chunk, tally)
-
-        most = int(self._used[MOST])
-        yield from chunks(points, most, fill)
-        self.tally += tally
+    def _fill(
+        self, points: Points, first: int, chunk: BoxHits, scratch: Any, tally: Tally
+    ) -> tuple[int, int]:
+        return follow(self._tree, points, first, self._most(), chunk, tally)
 
     def size(self) -> Size:
         """How large it is; a predicate counts at each node to which a box brings it, and an edge

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,30 +44,61 @@ class Size(NamedTuple):
     """Its own, with those of the table of boxes if it looks at these for events."""
 
 
-class Index(Protocol):
-    """One thread at a time changes it, and nobody reads meanwhile; any number may read at once.
+class Index(ABC):
+    """Boxes that are found by points; one algorithm is one subclass.
 
-    The boxes themselves are in a table that others share. Types of boxes and points are none of
-    its concern, unless its class has ``takes_types``; comparisons of two attributes are no axes,
-    unless it has ``takes_comparisons``, and a method ``compare`` (comparisons.py).
+    One thread at a time changes an index, and nobody reads meanwhile; any number may read at once.
+    The boxes themselves are in a table that others share.
     """
 
-    tally: Tally
-    """What was done for all events so far."""
+    takes_types = False
+    """Whether the index knows the types of boxes and points; else they do not concern it."""
+    takes_comparisons = False
+    """Whether an axis may be a comparison of two attributes; it has a method ``compare`` then
+    (comparisons.py)."""
 
-    def __init__(self, table: BoxTable) -> None: ...
+    def __init__(self, table: BoxTable) -> None:
+        self._table = table
+        self.tally: Tally = np.zeros(TALLY, np.int64)
+        """What was done for all events so far."""
 
+    @abstractmethod
     def add(self, boxes: Numbers) -> None:
         """Take in boxes that were just put into the table, all of them or, raising, none."""
 
+    @abstractmethod
     def remove(self, boxes: Numbers) -> None:
         """Forget boxes, which are in the table still."""
 
-    def stab(self, points: Points) -> Iterator[BoxHits]:
-        """The boxes that points stab, in chunks."""
-
+    @abstractmethod
     def size(self) -> Size:
         """How large it is."""
+
+    def stab(self, points: Points) -> Iterator[BoxHits]:
+        """The boxes that points stab, in chunks."""
+        tally: Tally = np.zeros(TALLY, np.int64)
+        with self._scratch(points) as scratch:
+
+            def fill(first: int, chunk: BoxHits) -> tuple[int, int]:
+                return self._fill(points, first, chunk, scratch, tally)
+
+            yield from chunks(points, self._most(), fill)
+        self.tally += tally
+
+    def _scratch(self, points: Points) -> AbstractContextManager[Any]:
+        """What ``_fill`` writes to for one set of points: nothing, unless an index needs it."""
+        return nullcontext()
+
+    @abstractmethod
+    def _most(self) -> int:
+        """How many boxes one point can stab."""
+
+    @abstractmethod
+    def _fill(
+        self, points: Points, first: int, chunk: BoxHits, scratch: Any, tally: Tally
+    ) -> tuple[int, int]:
+        """Write the boxes of the points from the first on for which a chunk has room; return the
+        next point, and how many pairs were written."""
 
 
 def chunks(

@@ -6,25 +6,33 @@ subscriptions in the worst case; there is nothing to maintain. Deviation: none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import BoxArrays, BoxTable, Labels, Numbers, Points, grown
-from tamis.published.index import EVALUATED, TALLY, BoxHits, Size, Tally, chunks
+from tamis.published.boxes import (
+    BoxArrays,
+    BoxTable,
+    Labels,
+    Numbers,
+    Points,
+    clear_labels,
+    grown,
+    set_labels,
+)
+from tamis.published.index import EVALUATED, BoxHits, Index, Size, Tally
 
 
-class Naive:
+class Naive(Index):
     """All boxes, one after the other."""
 
     def __init__(self, table: BoxTable) -> None:
-        self._table = table
+        super().__init__(table)
         self._boxes = np.empty(64, np.int32)
         self._place = np.empty(64, np.int32)
         """Where each box stands among them."""
         self._count = 0
-        self.tally: Tally = np.zeros(TALLY, np.int64)
 
     def add(self, boxes: Numbers) -> None:
         """Take in boxes."""
@@ -42,16 +50,14 @@ class Naive:
             self._boxes[self._place[box]] = last
             self._place[last] = self._place[box]
 
-    def stab(self, points: Points) -> Iterator[BoxHits]:
-        """The boxes that points stab."""
-        boxes, arrays = self._boxes[: self._count], self._table.arrays
-        tally: Tally = np.zeros(TALLY, np.int64)
+    def _most(self) -> int:
+        return self._count
 
-        def fill(first: int, chunk: BoxHits) -> tuple[int, int]:
-            return try_all(boxes, arrays, points, first, chunk, tally)
-
-        yield from chunks(points, self._count, fill)
-        self.tally += tally
+    def _fill(
+        self, points: Points, first: int, chunk: BoxHits, scratch: Any, tally: Tally
+    ) -> tuple[int, int]:
+        boxes = self._boxes[: self._count]
+        return try_all(boxes, self._table.arrays, points, first, chunk, tally)
 
     def size(self) -> Size:
         """How large it is."""
@@ -69,16 +75,14 @@ def try_all(
     n = evaluated = 0
     point = first
     while point < len(points.type) and n + len(boxes) <= len(chunk.box):
-        for a in range(points.start[point], points.start[point + 1]):
-            labels[points.axis[a]] = points.label[a]
+        set_labels(points, point, labels)
         for box in boxes:
             failed, tried = first_failure(arrays, box, labels)
             evaluated += tried
             if not failed:
                 chunk.point[n], chunk.box[n] = point, box
                 n += 1
-        for a in range(points.start[point], points.start[point + 1]):
-            labels[points.axis[a]] = -1
+        clear_labels(points, point, labels)
         point += 1
     tally[EVALUATED] += evaluated
     return point, n

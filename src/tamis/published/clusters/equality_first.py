@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from tamis.published.clusters.lookup import Lookup, asked_of
 from tamis.published.counting.counting import COUNT, Hits, Positions
 from tamis.published.counting.hit_counts import HitCounts
 from tamis.published.counting.predicate_clusters import Clusters
-from tamis.published.index import TALLY, BoxHits, Size, Tally, chunks
+from tamis.published.index import Index, Size
 
 
 class Structures(NamedTuple):
@@ -33,13 +34,12 @@ class Structures(NamedTuple):
     hits: Hits
 
 
-class EqualityFirst(ABC):
+class EqualityFirst(Index):
     """Boxes with an equality in equality clusters, the others (``neqsub``) in hit counts."""
 
     def __init__(self, table: BoxTable) -> None:
-        self._table = table
+        super().__init__(table)
         self._equal, self._counts = EqualityClusters(table), HitCounts(table)
-        self.tally: Tally = np.zeros(TALLY, np.int64)
 
     def add(self, boxes: Numbers) -> None:
         """Take in boxes."""
@@ -61,22 +61,17 @@ class EqualityFirst(ABC):
             self._equal, self._counts = EqualityClusters(self._table), HitCounts(self._table)
             self.add(left)
 
-    def stab(self, points: Points) -> Iterator[BoxHits]:
-        """The boxes that points stab."""
+    @contextmanager
+    def _scratch(self, points: Points) -> Iterator[Structures]:
         equal, counts = self._equal, self._counts
-        most = equal.count + int(counts.whole.state[COUNT])
-        tally: Tally = np.zeros(TALLY, np.int64)
         with counts.lent_hits() as hits:
-            structures = Structures(
+            yield Structures(
                 *(equal.tree, equal.groups, counts.clusters, counts.whole, counts.apart),
                 *(asked_of(equal.tree, points.axes), hits),
             )
 
-            def fill(first: int, chunk: BoxHits) -> tuple[int, int]:
-                return self._match(structures, points, first, chunk, most, tally)
-
-            yield from chunks(points, most, fill)
-        self.tally += tally
+    def _most(self) -> int:
+        return self._equal.count + int(self._counts.whole.state[COUNT])
 
     def size(self) -> Size:
         """How large it is."""
@@ -95,11 +90,3 @@ class EqualityFirst(ABC):
 
     @abstractmethod
     def _remove_equal(self, boxes: Numbers) -> None: ...
-
-    @staticmethod
-    @abstractmethod
-    def _match(
-        structures: Structures, points: Points, first: int, chunk: BoxHits, most: int, tally: Tally
-    ) -> tuple[int, int]:
-        """Write the boxes of all points from the first on for which there is room: as long as there
-        is some for more than ``most`` pairs."""

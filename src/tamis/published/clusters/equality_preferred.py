@@ -42,11 +42,10 @@ class EqualityPreferred(EqualityFirst):
         self._equal.remove(boxes)
         self._counts.remove(boxes, apart=True)
 
-    @staticmethod
-    def _match(
-        structures: Structures, points: Points, first: int, chunk: BoxHits, most: int, tally: Tally
+    def _fill(
+        self, points: Points, first: int, chunk: BoxHits, scratch: Structures, tally: Tally
     ) -> tuple[int, int]:
-        return match_points(structures, points, first, chunk, most, tally)
+        return match_points(scratch, points, first, chunk, self._most(), tally)
 
 
 @kernel

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from tamis.published.index import (
     SUMS,
     TALLY,
     BoxHits,
+    Index,
     Size,
     Tally,
     chunks,
@@ -55,14 +57,13 @@ ROOM = 1 << 24
 """Bytes of the hit counts of a block of events, for each thread."""
 
 
-class FairPredicate:
+class FairPredicate(Index):
     """All boxes, by counting."""
 
     def __init__(self, table: BoxTable, threads: int = 1) -> None:
-        self._table = table
+        super().__init__(table)
         self._counts = HitCounts(table)
         self._threads = threads
-        self.tally: Tally = np.zeros(TALLY, np.int64)
 
     def add(self, boxes: Numbers) -> None:
         """Take in boxes."""
@@ -77,20 +78,20 @@ class FairPredicate:
             self._counts.add(left)
 
     def stab(self, points: Points) -> Iterator[BoxHits]:
-        """The boxes that points stab."""
-        yield from self._stab_together(points) if self._threads > 1 else self._stab_alone(points)
+        """The boxes that points stab, in chunks."""
+        return self._stab_together(points) if self._threads > 1 else super().stab(points)
 
-    def _stab_alone(self, points: Points) -> Iterator[BoxHits]:
-        counts = self._counts
-        clusters, whole, middle = counts.clusters, counts.whole, counts.middle
-        tally: Tally = np.zeros(TALLY, np.int64)
-        with counts.lent_hits() as hits:
+    def _scratch(self, points: Points) -> AbstractContextManager[Hits]:
+        return self._counts.lent_hits()
 
-            def fill(first: int, chunk: BoxHits) -> tuple[int, int]:
-                return count_all(clusters, whole, points, first, chunk, hits[middle:], tally)
+    def _most(self) -> int:
+        return int(self._counts.whole.state[COUNT])
 
-            yield from chunks(points, int(whole.state[COUNT]), fill)
-        self.tally += tally
+    def _fill(
+        self, points: Points, first: int, chunk: BoxHits, scratch: Hits, tally: Tally
+    ) -> tuple[int, int]:
+        clusters, whole, middle = self._counts.clusters, self._counts.whole, self._counts.middle
+        return count_all(clusters, whole, points, first, chunk, scratch[middle:], tally)
 
     def _stab_together(self, points: Points) -> Iterator[BoxHits]:
         clusters, whole = self._counts.clusters, self._counts.whole
@@ -112,7 +113,7 @@ class FairPredicate:
                     counted = min(first + block, len(points.type))
                 return compare_block(whole, hits, first, counted, chunk, tally[0])
 
-            yield from chunks(points, int(whole.state[COUNT]), fill)
+            yield from chunks(points, self._most(), fill)
         self.tally += tally.sum(axis=0)
 
     def size(self) -> Size:

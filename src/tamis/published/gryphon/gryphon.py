@@ -33,8 +33,9 @@ are those of the trees, leaves included; finding the tree by the index attribute
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import log, pow
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ from tamis.published.gryphon.successors import (
     no_successors,
 )
 from tamis.published.gryphon.tree import BOXES, FREE, GATE, NODES, STAR, TOP
-from tamis.published.index import TALLY, VISITED, BoxHits, Size, Tally, chunks
+from tamis.published.index import VISITED, BoxHits, Index, Size, Tally
 
 NONE, PLAIN, AGGRESSIVE = "none", "plain", "aggressive"
 """Forms of static analysis."""
@@ -67,7 +68,7 @@ _SOME = 64
 """Points that are searched before it is asked again whether successor sets are due."""
 
 
-class Gryphon:
+class Gryphon(Index):
     """Matching trees."""
 
     def __init__(
@@ -85,14 +86,13 @@ class Gryphon:
             raise ValueError(f"successors={successors!r}: it is none, plain or aggressive")
         if factoring < 0:
             raise ValueError(f"factoring={factoring}: it is a number of attributes, or 0 for none")
-        self._table = table
+        super().__init__(table)
         self._collapse, self._form, self._factoring = collapse, successors, factoring
         self._order, self._copies = tuple(dict.fromkeys(order)), copies
         self._store = self._new_store(np.empty(0, np.int32))
         self._successors = no_successors()
         self._visits = 0
         """Without successor sets, since the last change."""
-        self.tally: Tally = np.zeros(TALLY, np.int64)
 
     def add(self, boxes: Numbers) -> None:
         """Take in boxes."""
@@ -122,25 +122,22 @@ class Gryphon:
             axes = len(forest.levels.level)
             self._successors = find_successors(forest.tree, axes, self._form == AGGRESSIVE)
 
-    def stab(self, points: Points) -> Iterator[BoxHits]:
-        """The boxes that points stab."""
-        forest = self._store.forest
-        tally: Tally = np.zeros(TALLY, np.int64)
+    def _most(self) -> int:
+        return int(self._store.state[BOXES])
 
-        def fill(first: int, chunk: BoxHits) -> tuple[int, int]:
-            last = len(points.type)
-            if self._form != NONE and not len(self._successors.start):
-                if self._visits >= self._store.state[NODES]:
-                    self.analyse()
-                else:
-                    last = min(last, first + _SOME)
-            before = int(tally[VISITED])
-            found = search(forest, self._successors, points, first, last, chunk, tally)
-            self._visits += int(tally[VISITED]) - before
-            return found
-
-        yield from chunks(points, int(self._store.state[BOXES]), fill)
-        self.tally += tally
+    def _fill(
+        self, points: Points, first: int, chunk: BoxHits, scratch: Any, tally: Tally
+    ) -> tuple[int, int]:
+        last = len(points.type)
+        if self._form != NONE and not len(self._successors.start):
+            if self._visits >= self._store.state[NODES]:
+                self.analyse()
+            else:
+                last = min(last, first + _SOME)
+        before = int(tally[VISITED])
+        found = search(self._store.forest, self._successors, points, first, last, chunk, tally)
+        self._visits += int(tally[VISITED]) - before
+        return found
 
     def size(self) -> Size:
         """How large it is; the table of boxes, which others share, is not counted."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Labels, Numbers, Points
+from tamis.published.boxes import Labels, Numbers, Points, clear_labels, set_labels
 from tamis.published.gryphon.factoring import gate_for
 from tamis.published.gryphon.placing import Forest
 from tamis.published.gryphon.successors import Successors
@@ -43,13 +43,11 @@ def search(
     stack = np.empty(tree.state[NODES] + 1, np.int32)
     n, point = 0, first
     while point < last and n + tree.state[BOXES] <= len(chunk.box):
-        for a in range(points.start[point], points.start[point + 1]):
-            labels[points.axis[a]] = points.label[a]
+        set_labels(points, point, labels)
         before = n
         n = visit(forest, successors, labels, stack, chunk.box, n, tally)
         chunk.point[before:n] = point
-        for a in range(points.start[point], points.start[point + 1]):
-            labels[points.axis[a]] = -1
+        clear_labels(points, point, labels)
         point += 1
     return point, n
 

@@ -17,13 +17,21 @@ which every event has a label.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from tamis.arrays.jit import kernel, prefetch
-from tamis.published.boxes import BoxArrays, BoxTable, Labels, Numbers, Points
-from tamis.published.index import EVALUATED, TALLY, VISITED, BoxHits, Size, Tally, chunks
+from tamis.published.boxes import (
+    BoxArrays,
+    BoxTable,
+    Labels,
+    Numbers,
+    Points,
+    clear_labels,
+    set_labels,
+)
+from tamis.published.index import EVALUATED, VISITED, BoxHits, Index, Size, Tally
 from tamis.published.interval.interval_forest import IntervalForest
 from tamis.published.interval.interval_tree import BLOCK, MOST_MARKS, IntervalTrees, Marks, way_to
 from tamis.published.selectivity import (
@@ -38,15 +46,14 @@ SAMPLED = 1 << 16
 """Boxes whose constants are looked at."""
 
 
-class Hanson:
+class Hanson(Index):
     """One tree for each axis."""
 
     def __init__(self, table: BoxTable, events: Points | None = None) -> None:
-        self._table = table
+        super().__init__(table)
         self._forest = IntervalForest()
         self._sample = sample_of_points(events) if events else None
         self._resample_at = 0 if events is None else 1 << 62
-        self.tally: Tally = np.zeros(TALLY, np.int64)
 
     def add(self, boxes: Numbers) -> None:
         """Take in boxes."""
@@ -63,16 +70,14 @@ class Hanson:
         """Forget boxes."""
         self._forest.remove(boxes)
 
-    def stab(self, points: Points) -> Iterator[BoxHits]:
-        """The boxes that points stab."""
-        forest, arrays, most = self._forest.arrays, self._table.arrays, self._forest.count
-        tally: Tally = np.zeros(TALLY, np.int64)
+    def _most(self) -> int:
+        return self._forest.count
 
-        def fill(first: int, chunk: BoxHits) -> tuple[int, int]:
-            return find(forest, arrays, points, first, most, chunk, tally)
-
-        yield from chunks(points, most, fill)
-        self.tally += tally
+    def _fill(
+        self, points: Points, first: int, chunk: BoxHits, scratch: Any, tally: Tally
+    ) -> tuple[int, int]:
+        forest, arrays = self._forest.arrays, self._table.arrays
+        return find(forest, arrays, points, first, self._most(), chunk, tally)
 
     def size(self) -> Size:
         """How large it is: all predicates, whether in a tree or not, and the nodes of trees."""
@@ -101,8 +106,7 @@ def find(
     marks, n, point = forest.marks, 0, first
     while point < len(points.type) and n + most <= len(chunk.box):
         begin, end = points.start[point], points.start[point + 1]
-        for a in range(begin, end):
-            labels[points.axis[a]] = points.label[a]
+        set_labels(points, point, labels)
         before = n
         for a in range(begin - 1, end):
             axis, label = EVERY, 0
@@ -114,8 +118,7 @@ def find(
                 if marks.held[slot]:
                     n = verify(marks, slot, arrays, labels, axis, chunk.box, n, tally)
         chunk.point[before:n] = point
-        for a in range(begin, end):
-            labels[points.axis[a]] = -1
+        clear_labels(points, point, labels)
         point += 1
     return point, n
 

@@ -19,8 +19,9 @@ attributes is an axis of its own, whose label is 1 where it is true; its operati
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import NamedTuple
+from collections.abc import Hashable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,11 +42,10 @@ from tamis.published.index import (
     COMPARISONS,
     EVALUATED,
     SUMS,
-    TALLY,
     BoxHits,
+    Index,
     Size,
     Tally,
-    chunks,
 )
 from tamis.published.neon.tables import (
     ALWAYS,
@@ -81,7 +81,7 @@ class Operation(NamedTuple):
     predicates: int
 
 
-class Neon:
+class Neon(Index):
     """Every predicate of the event's type and attributes is tried."""
 
     takes_types = True
@@ -90,11 +90,10 @@ class Neon:
     """An axis may be a comparison of two attributes."""
 
     def __init__(self, table: BoxTable) -> None:
-        self._table = table
+        super().__init__(table)
         self._tables = empty_tables()
         self._count = 0
         self._compared: dict[int, tuple[Hashable, str, Hashable]] = {}
-        self.tally: Tally = np.zeros(TALLY, np.int64)
 
     def compare(self, axis: int, left: Hashable, comparison: str, right: Hashable) -> None:
         """Let an axis be a comparison of two attributes: an event has the label TRUE there if it
@@ -122,19 +121,19 @@ class Neon:
             self._tables, self._count = empty_tables(), 0
             self.add(left)
 
-    def stab(self, points: Points) -> Iterator[BoxHits]:
-        """The boxes that points stab."""
-        tables, tally = self._tables, np.zeros(TALLY, np.int64)
-        both = And(
-            np.empty(self._count + 1, np.int32), np.zeros(len(tables.n_predicates), np.int32)
-        )
+    def _scratch(self, points: Points) -> AbstractContextManager[Any]:
+        held = np.zeros(len(self._tables.n_predicates), np.int32)
         label = np.full(points.axes, -1, np.int64)
+        return nullcontext((And(np.empty(self._count + 1, np.int32), held), label))
 
-        def fill(first: int, chunk: BoxHits) -> tuple[int, int]:
-            return match_points(tables, points, first, chunk, both, label, tally)
+    def _most(self) -> int:
+        return self._count
 
-        yield from chunks(points, self._count, fill)
-        self.tally += tally
+    def _fill(
+        self, points: Points, first: int, chunk: BoxHits, scratch: Any, tally: Tally
+    ) -> tuple[int, int]:
+        both, label = scratch
+        return match_points(self._tables, points, first, chunk, both, label, tally)
 
     def operations(self) -> list[Operation]:
         """The table of operations, those of boxes without predicates left out."""
