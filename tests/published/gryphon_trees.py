@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from benchmarks.papers.points import points_of_labels
 from tamis.published.boxes import (
     UNBOUNDED,
     BoxTable,
     Numbers,
     Points,
     Sides,
-    points_of_labels,
 )
 from tamis.published.gryphon.edges import HASHED
 from tamis.published.gryphon.gryphon import Gryphon

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, default_rng
 
+from benchmarks.papers.points import points_of_labels
 from tamis.published.boxes import (
     UNBOUNDED,
     BoxTable,
     Points,
     Sides,
-    points_of_labels,
 )
 from tamis.published.index import Index
 

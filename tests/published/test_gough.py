@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.papers.points import points_of_labels
 from tamis.errors import LimitError
-from tamis.published.boxes import UNBOUNDED, BoxTable, points_of_labels
+from tamis.published.boxes import UNBOUNDED, BoxTable
 from tamis.published.gough import Gough
 from tamis.published.index import EVALUATED, VISITED
 from tests.published.strategies import (

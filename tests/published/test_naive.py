@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.published.boxes import BoxTable, points_of_labels
+from benchmarks.papers.points import points_of_labels
+from tamis.published.boxes import BoxTable
 from tamis.published.index import EVALUATED
 from tamis.published.naive import Naive
 from tests.published.strategies import check_changes, pairs_of, random_sides

@@ -59,17 +59,6 @@ class Points(NamedTuple):
     """One more than the greatest axis that there can be."""
 
 
-def points_of_labels(labels: Labels, type: Numbers | None = None) -> Points:
-    """The points of a matrix [points, axes] of labels, which has -1 where there is none."""
-    row, axis = np.nonzero(labels >= 0)
-    start = np.zeros(len(labels) + 1, np.int64)
-    np.cumsum(np.bincount(row, minlength=len(labels)), out=start[1:])
-    if type is None:
-        type = np.zeros(len(labels), np.int32)
-    found = np.ascontiguousarray(labels[row, axis], np.int64)
-    return Points(start, axis.astype(np.int32), found, type, labels.shape[1])
-
-
 class BoxArrays(NamedTuple):
     """The boxes of a table, for kernels: box i has the sides begin[i]:end[i]."""
 

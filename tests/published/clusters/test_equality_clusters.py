@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from benchmarks.papers.points import points_of_labels
 from tamis.arrays.hash_table import EMPTY, SEED, mixed
-from tamis.published.boxes import BoxTable, Sides, clear_labels, points_of_labels, set_labels
+from tamis.published.boxes import BoxTable, Sides, clear_labels, set_labels
 from tamis.published.clusters.axis_sets import CHILDREN, NODES, SETS
 from tamis.published.clusters.equality_clusters import EqualityClusters, have_equality
 from tamis.published.clusters.label_groups import GROUPS, LIVE, TOP, records_of, slab_size

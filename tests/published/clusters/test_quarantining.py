@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from tamis.published.boxes import UNBOUNDED, BoxTable, Sides, points_of_labels
+from benchmarks.papers.points import points_of_labels
+from tamis.published.boxes import UNBOUNDED, BoxTable, Sides
 from tamis.published.clusters.quarantining import Quarantining
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS
 from tests.published.many import AXES, VALUES, check_churn, check_many

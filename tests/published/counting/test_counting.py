@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from tamis.published.boxes import AT_LEAST, EQUAL, BoxTable, points_of_labels
+from benchmarks.papers.points import points_of_labels
+from tamis.published.boxes import AT_LEAST, EQUAL, BoxTable
 from tamis.published.counting.counting import (
     BLOCK,
     COUNT,

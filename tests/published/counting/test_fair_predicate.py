@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from tamis.published.boxes import UNBOUNDED, BoxTable, points_of_labels
+from benchmarks.papers.points import points_of_labels
+from tamis.published.boxes import UNBOUNDED, BoxTable
 from tamis.published.counting import fair_predicate
 from tamis.published.counting.fair_predicate import FairPredicate, deal_clusters
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS

@@ -13,8 +13,9 @@ import pytest
 from numba import config
 from numpy.random import default_rng
 
+from benchmarks.papers.points import points_of_labels
 from tamis.errors import LimitError
-from tamis.published.boxes import UNBOUNDED, BoxTable, Points, points_of_labels
+from tamis.published.boxes import UNBOUNDED, BoxTable, Points
 from tamis.published.gryphon.gryphon import Gryphon, expected_visits
 from tamis.published.index import EVALUATED, VISITED, BoxHits
 from tests.published.gryphon_trees import (
@@ -240,7 +241,7 @@ PAPER: list[Box] = [
     {1: equal(2), 2: equal(3), 3: equal(8)},
     {1: equal(2), 2: equal(3), 3: equal(9)},
 ]
-"""The tree that is drawn in gryphon_successors.py."""
+"""The tree that is drawn in successors.py."""
 
 
 def test_successors_skip_what_is_known() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.published.boxes import UNBOUNDED, BoxTable, points_of_labels
+from benchmarks.papers.points import points_of_labels
+from tamis.published.boxes import UNBOUNDED, BoxTable
 from tamis.published.index import EVALUATED, VISITED
 from tamis.published.interval.hanson import Hanson
 from tests.published.strategies import (

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from tamis.published.boxes import UNBOUNDED, BoxTable, Sides, points_of_labels
+from benchmarks.papers.points import points_of_labels
+from tamis.published.boxes import UNBOUNDED, BoxTable, Sides
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS
 from tamis.published.neon.neon import TRUE, Neon, Operation
 from tamis.published.neon.tables import BLOCK, LIVE

@@ -80,14 +80,14 @@ class EqualityClusters:
         self.tree, self.groups = empty_tree(), empty_groups()
         self.count = 0
 
-    def add(self, boxes: Numbers, marks: Numbers) -> None:
-        """Take in boxes, each with its other sides, or with a mark if there are marks."""
+    def add(self, boxes: Numbers, positions: Numbers) -> None:
+        """Take in boxes, each with its other sides, or with its position if there are any."""
         done = 0
         if self._table.top > len(self.groups.place):
             place = grown(self.groups.place, self._table.top)
             self.groups = self.groups._replace(place=place)
         while done < len(boxes):
-            done = add_boxes(self.tree, self.groups, self._table.arrays, boxes, done, marks)
+            done = add_boxes(self.tree, self.groups, self._table.arrays, boxes, done, positions)
             if done < len(boxes):
                 self._make_room(int(boxes[done]))
         self.count += len(boxes)
@@ -143,7 +143,7 @@ def cluster_of(tree: SetTree, table: BoxArrays, box: int, own: Labels) -> tuple[
 
 @kernel
 def add_boxes(
-    tree: SetTree, groups: Groups, table: BoxArrays, boxes: Numbers, first: int, marks: Numbers
+    tree: SetTree, groups: Groups, table: BoxArrays, boxes: Numbers, first: int, positions: Numbers
 ) -> int:
     """Take in boxes from the first on; return how far there was room."""
     own = np.empty(16, np.int64)
@@ -159,11 +159,11 @@ def add_boxes(
         if sides > len(own):
             own = np.empty(2 * sides, np.int64)
         node, hash, depth = cluster_of(tree, table, box, own)
-        size = record_size(table, box, marks)
+        size = record_size(table, box, positions)
         slab = roomy_group(groups, hash, node, own, depth, size)
         if slab < 0:
             return i
-        put_record(groups, slab, table, box, marks, i)
+        put_record(groups, slab, table, box, positions, i)
         tree.node[node, BOXES] += 1
     return len(boxes)
 

@@ -4,9 +4,9 @@
     record     box | following    as many words more
 
 A record has what somebody wants to know of the box beside: its other sides (axis, low, high), as
-the paper stores the predicates that are left with each subscription, or a mark. So to verify a
-group is to read one stretch of memory; looking each box up in the table would miss the cache four
-times a box.
+the paper stores the predicates that are left with each subscription, or its position among the hit
+counts. So to verify a group is to read one stretch of memory; looking each box up in the table
+would miss the cache four times a box.
 
 A slab has one of the sizes 2, 3, 4, 6, 8, 12 ..., and free slabs of a size are in a list. A group
 that grows moves to a larger slab; places of records are relative to it and stay. A removed record
@@ -124,9 +124,10 @@ def find_group(groups: Groups, hash: int, node: int, own: Labels, depth: int) ->
 
 
 @kernel
-def record_size(table: BoxArrays, box: int, marks: Numbers) -> int:
-    """The words of a record: a box and a mark, or a box and its sides that are no equalities."""
-    if len(marks):
+def record_size(table: BoxArrays, box: int, positions: Numbers) -> int:
+    """The words of a record: a box and its position, or a box and its sides that are no
+    equalities."""
+    if len(positions):
         return 2
     size = 1
     for side in range(table.begin[box], table.end[box]):
@@ -165,7 +166,7 @@ def roomy_group(groups: Groups, hash: int, node: int, own: Labels, depth: int, s
 
 @kernel
 def put_record(
-    groups: Groups, slab: int, table: BoxArrays, box: int, marks: Numbers, i: int
+    groups: Groups, slab: int, table: BoxArrays, box: int, positions: Numbers, i: int
 ) -> None:
     """Append the record of a box to a slab that has room."""
     words, halves = groups.words, groups.words.view(np.int32)
@@ -173,8 +174,8 @@ def put_record(
     at = slab + used
     groups.place[box] = used
     size = 1
-    if len(marks):
-        words[at + 1] = marks[i]
+    if len(positions):
+        words[at + 1] = positions[i]
         size = 2
     else:
         for side in range(table.begin[box], table.end[box]):

@@ -1,7 +1,8 @@
 """An event asks the equality clusters: which groups of boxes have its labels?
 
 Three passes, so that misses of the cache overlap: sets of axes, which give slots; slots, which give
-slabs; and what the caller does with each slab.
+slabs; and what the caller does with each slab. Both callers spell the third pass out: with one
+function for it an event takes a tenth longer (W1, 20,000 boxes).
 """
 
 from __future__ import annotations

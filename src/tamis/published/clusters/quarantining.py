@@ -24,14 +24,14 @@ from tamis.published.clusters.lookup import ask_clusters, depth_of, slab_of
 from tamis.published.counting.counting import COUNT, UP, count_point, write_matched
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS, BoxHits, Tally
 
-_UNMARKED = np.empty(0, np.int32)
+_NO_POSITIONS = np.empty(0, np.int32)
 
 
 class Quarantining(EqualityFirst):
     """Boxes with equalities by hash and verification, the others by counting."""
 
     def _add_equal(self, boxes: Numbers) -> None:
-        self._equal.add(boxes, _UNMARKED)
+        self._equal.add(boxes, _NO_POSITIONS)
 
     def _remove_equal(self, boxes: Numbers) -> None:
         self._equal.remove(boxes)

@@ -181,18 +181,8 @@ def add_boxes(
             return i
         if apart and count == 0:
             continue
-        code = take_position(positions, box, count)
-        if apart:
-            code = ~code
-        for side in range(begin, end):
-            low, high = table.low[side], table.high[side]
-            if apart and low == high:
-                continue
-            operator, label = first_predicate(low, high)
-            cluster = OPERATORS * table.axis[side]
-            insert(clusters, cluster + operator, label, code)
-            if is_two_sided(low, high):
-                insert(clusters, cluster + AT_MOST, high, code)
+        position = take_position(positions, box, count)
+        change_predicates(clusters, table, box, position, apart, True)
     return len(boxes)
 
 
@@ -202,21 +192,41 @@ def remove_boxes(
 ) -> None:
     """Forget boxes."""
     for box in boxes:
-        code = positions.place[box]
-        if code < 0:
+        position = positions.place[box]
+        if position >= 0:
+            change_predicates(clusters, table, box, position, apart, False)
+            leave_position(positions, box)
+
+
+@kernel
+def change_predicates(
+    clusters: Clusters,
+    table: BoxArrays,
+    box: int,
+    position: int,
+    apart: bool,
+    adds: bool,
+) -> None:
+    """Insert or remove the predicates of a box; apart from the others without its equalities."""
+    code = ~position if apart else position
+    for side in range(table.begin[box], table.end[box]):
+        low, high = table.low[side], table.high[side]
+        if apart and low == high:
             continue
-        if apart:
-            code = ~code
-        for side in range(table.begin[box], table.end[box]):
-            low, high = table.low[side], table.high[side]
-            if apart and low == high:
-                continue
-            operator, label = first_predicate(low, high)
-            cluster = OPERATORS * table.axis[side]
-            remove(clusters, cluster + operator, label, code)
-            if is_two_sided(low, high):
-                remove(clusters, cluster + AT_MOST, high, code)
-        leave_position(positions, box)
+        operator, label = first_predicate(low, high)
+        cluster = OPERATORS * table.axis[side]
+        change_entry(clusters, cluster + operator, label, code, adds)
+        if is_two_sided(low, high):
+            change_entry(clusters, cluster + AT_MOST, high, code, adds)
+
+
+@kernel
+def change_entry(clusters: Clusters, cluster: int, label: int, code: int, adds: bool) -> None:
+    """Insert or remove one predicate of a box."""
+    if adds:
+        insert(clusters, cluster, label, code)
+    else:
+        remove(clusters, cluster, label, code)
 
 
 @kernel

@@ -10,22 +10,14 @@ Of the boxes of a subscription the first is known by its slot (state.py); the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from tamis.published.boxes import BoxTable, Numbers, Sides
+from tamis.published.frame.new_boxes import LabelBox
 from tamis.published.index import Index
 
 NOBODY = -1
-
-
-class LabelBox(NamedTuple):
-    """One box: its type, its sides (axis, least and greatest label), and whose it is."""
-
-    type: int
-    sides: Sequence[tuple[int, int, int]]
-    owner: int
 
 
 class IndexedBoxes:

@@ -27,7 +27,8 @@ from tamis.published.boxes import Numbers, Sides
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import names_of, type_hole, typed
 from tamis.published.frame.label_axes import normalise_sides
-from tamis.published.frame.state import Many, New, State, ordered
+from tamis.published.frame.new_boxes import BoxesOfMany, OwnedBoxes, ordered
+from tamis.published.frame.state import State
 
 if TYPE_CHECKING:
     from tamis.published.frame.matcher import PublishedMatcher
@@ -61,7 +62,7 @@ class _Owner(NamedTuple):
     several: bool
 
 
-class GatheredBoxes:
+class UnlabelledBoxes:
     """Boxes as they come in, by numbers of their own, which have slots and types."""
 
     def __init__(self) -> None:
@@ -117,7 +118,7 @@ class PublishedLoad:
         self._axes = BulkAxes(state)
         self._compares = state.make.takes_comparisons
         self._compared: dict[AxisKey, Literal] = {}
-        self._plain, self._checked = GatheredBoxes(), GatheredBoxes()
+        self._plain, self._checked = UnlabelledBoxes(), UnlabelledBoxes()
         self._owners: list[_Owner] = []
 
     def add(self, slot: Slot, form: NormalForm) -> None:
@@ -147,7 +148,7 @@ class PublishedLoad:
         """Let events see them, in the place of others."""
         self._matcher.install(self, list(gone))
 
-    def new(self, state: State, gone: Numbers) -> Many:
+    def new(self, state: State, gone: Numbers) -> BoxesOfMany:
         """The boxes in labels, without those of some slots; constants and types are given to the
         state, and conjunctions too."""
         state.axes.compared |= self._compared
@@ -155,14 +156,14 @@ class PublishedLoad:
         numbers = np.array([state.axes.number(axis.key) for axis in axes], np.int32)
         positions = [_labelled(each, axis) for each, axis in zip(self._axes.builders, axes)]
         sides, slots = self._plain.boxes(axes, numbers, positions, state)
-        plain = _without(New(sides, slots, slots), gone)
+        plain = _without(OwnedBoxes(sides, slots, slots), gone)
         sides, own = self._checked.boxes(axes, numbers, positions, state)
         slots = np.array([owner.slot for owner in self._owners], np.int32)[own]
-        checked = _without(New(sides, own, slots), gone)
+        checked = _without(OwnedBoxes(sides, own, slots), gone)
         given = np.zeros(len(self._owners), np.int32)
         for number in np.unique(checked.owner).tolist():
             given[number] = state.residue.add(*self._owners[number])
-        return Many(plain, checked._replace(owner=given[checked.owner]))
+        return BoxesOfMany(plain, checked._replace(owner=given[checked.owner]))
 
 
 def _live_axis(builder: AxisBuilder, state: State) -> LiveAxis:
@@ -185,7 +186,7 @@ def _labelled(builder: AxisBuilder, axis: LiveAxis) -> list[NDArray[np.int64]]:
     return found
 
 
-def _without(new: New, gone: Numbers) -> New:
+def _without(new: OwnedBoxes, gone: Numbers) -> OwnedBoxes:
     """The boxes without those of some slots, with sides in the order of their axes."""
     if len(gone):
         new = new.some(~np.isin(new.slot, gone))

@@ -30,19 +30,18 @@ from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import Types, type_hole, typed
-from tamis.published.frame.indexed_boxes import LabelBox
 from tamis.published.frame.label_axes import LabelAxes
 from tamis.published.frame.loading import PublishedLoad
-from tamis.published.frame.rebuilding import rebuilt
-from tamis.published.frame.state import (
+from tamis.published.frame.new_boxes import (
     CHECKED,
     NOTHING,
     PLAIN,
-    Few,
-    Make,
-    Many,
-    State,
+    BoxesOfMany,
+    BoxesOfOne,
+    LabelBox,
 )
+from tamis.published.frame.rebuilding import rebuilt
+from tamis.published.frame.state import Make, State
 from tamis.published.frame.stats import AlgorithmStats, stats_of
 from tamis.published.frame.view import PublishedView
 
@@ -99,7 +98,9 @@ class PublishedMatcher(Lockable):
         """Forget subscriptions."""
         self._change(lambda state: NOTHING, slots)
 
-    def _change(self, make: Callable[[State], Few | Many], gone: Iterable[Slot]) -> None:
+    def _change(
+        self, make: Callable[[State], BoxesOfOne | BoxesOfMany], gone: Iterable[Slot]
+    ) -> None:
         """Take in the boxes that are made for a state, in the place of others; all or nothing."""
         with self._lock:
             if self._views:
@@ -189,7 +190,7 @@ class PublishedMatcher(Lockable):
             return stats_of(self._state)
 
 
-def _of_form(state: State, slot: Slot, form: NormalForm) -> Few:
+def _of_form(state: State, slot: Slot, form: NormalForm) -> BoxesOfOne:
     """The boxes of a normal form."""
     axes, several = state.axes, len(form.conjunctions) > 1
     both = [typed(conjunction, state.types.path) for conjunction in form.conjunctions]
@@ -210,10 +211,10 @@ def _of_form(state: State, slot: Slot, form: NormalForm) -> Few:
             number = state.types.number(type)
             whole = (box for box in boxes if all(low <= high for _, low, high in box))
             found += (LabelBox(number, box, owner) for box in whole)
-    return Few(slot, found, PLAIN if is_plain else CHECKED)
+    return BoxesOfOne(slot, found, PLAIN if is_plain else CHECKED)
 
 
-def _of_shape(state: State, slot: Slot, shape: Shape, constants: Sequence[Value]) -> Few:
+def _of_shape(state: State, slot: Slot, shape: Shape, constants: Sequence[Value]) -> BoxesOfOne:
     """The boxes of a shape."""
     axes = state.axes
     plan = axes.plans.of(shape)
@@ -224,9 +225,9 @@ def _of_shape(state: State, slot: Slot, shape: Shape, constants: Sequence[Value]
     hole = type_hole(shape, state.types.path)
     number = state.types.number(None if hole is None else str(constants[hole]))
     if plan.is_whole:
-        return Few(slot, [LabelBox(number, box, slot) for box in boxes], PLAIN)
+        return BoxesOfOne(slot, [LabelBox(number, box, slot) for box in boxes], PLAIN)
     owner = state.residue.add(slot, (), True, True)
-    return Few(slot, [LabelBox(number, box, owner) for box in boxes], CHECKED)
+    return BoxesOfOne(slot, [LabelBox(number, box, owner) for box in boxes], CHECKED)
 
 
 _PUBLISHED: weakref.WeakSet[PublishedMatcher] = weakref.WeakSet()

@@ -17,7 +17,8 @@ from tamis.model.kinds import Kind
 from tamis.published.boxes import UNBOUNDED, Labels, Numbers, Sides
 from tamis.published.frame.event_types import SELF, Types
 from tamis.published.frame.label_axes import LabelAxes
-from tamis.published.frame.state import CHECKED, PLAIN, Many, New, State, ordered
+from tamis.published.frame.new_boxes import CHECKED, PLAIN, BoxesOfMany, OwnedBoxes, ordered
+from tamis.published.frame.state import State
 
 
 def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> State:
@@ -40,7 +41,7 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
             low[own], high[own] = _relabelled(live, _axis(live, other), low[own], high[own])
     count = len(plain.sides.axis)
     plain = _with_sides(plain, axis[:count], low[:count], high[:count])
-    other.add(Many(plain, _with_sides(checked, axis[count:], low[count:], high[count:])))
+    other.add(BoxesOfMany(plain, _with_sides(checked, axis[count:], low[count:], high[count:])))
     other.axes.compared = {axis.key: axis.literal for axis in other.axes.comparisons.values()}
     other.events, other.was_crowded = state.events, state.is_crowded
     for tally in (state.tally, *(part.index.tally for part in state.parts.values())):
@@ -48,7 +49,7 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
     return other
 
 
-def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[New]:
+def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[OwnedBoxes]:
     """The boxes of parts, with the old axes and labels, but new slots, owners and types."""
     base = state.types.base()
     names = state.types.names()
@@ -70,7 +71,7 @@ def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[New
         start = np.concatenate(([0], np.cumsum(np.bincount(box, minlength=len(boxes)))))
         sides = Sides(start, axis[own], low[own], high[own], types[type])
         owner = _conjunctions(state, other, part.owner[boxes], slot) if kind == CHECKED else slot
-        yield New(sides, owner, slot)
+        yield OwnedBoxes(sides, owner, slot)
 
 
 def _conjunctions(state: State, other: State, owner: Numbers, slot: Numbers) -> Numbers:
@@ -81,21 +82,21 @@ def _conjunctions(state: State, other: State, owner: Numbers, slot: Numbers) -> 
     return np.array(new, np.int32)[which]
 
 
-def _joined(several: list[New]) -> New:
+def _joined(several: list[OwnedBoxes]) -> OwnedBoxes:
     none = np.empty(0, np.int32)
     nothing = Sides(np.zeros(1, np.int64), none, np.empty(0, np.int64), np.empty(0, np.int64), none)
-    parts = [New(nothing, none, none), *several]
+    parts = [OwnedBoxes(nothing, none, none), *several]
     lengths = np.concatenate([np.diff(new.sides.start) for new in parts])
     _, axis, low, high, type = (np.concatenate(each) for each in zip(*(new.sides for new in parts)))
     sides = Sides(np.concatenate(([0], np.cumsum(lengths))), axis, low, high, type)
-    return New(
+    return OwnedBoxes(
         sides,
         np.concatenate([new.owner for new in parts]),
         np.concatenate([new.slot for new in parts]),
     )
 
 
-def _with_sides(new: New, axis: Numbers, low: Labels, high: Labels) -> New:
+def _with_sides(new: OwnedBoxes, axis: Numbers, low: Labels, high: Labels) -> OwnedBoxes:
     """The same boxes on other axes, which have to ascend."""
     return new._replace(sides=ordered(new.sides._replace(axis=axis, low=low, high=high)))
 

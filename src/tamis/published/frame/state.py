@@ -7,47 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.matching.boxes.compiler import MAX_AXES
 from tamis.model.paths import format_path
 from tamis.published.boxes import UNBOUNDED, BoxTable, Numbers, Sides
 from tamis.published.frame.event_types import NAMES, SELF, STRUCTURES, Types
-from tamis.published.frame.indexed_boxes import IndexedBoxes, LabelBox
+from tamis.published.frame.indexed_boxes import IndexedBoxes
 from tamis.published.frame.label_axes import LabelAxes, LabelSide
+from tamis.published.frame.new_boxes import (
+    CHECKED,
+    BoxesOfMany,
+    BoxesOfOne,
+    LabelBox,
+    OwnedBoxes,
+    ordered,
+)
 from tamis.published.frame.owners import Places
 from tamis.published.frame.residue import Residue
 from tamis.published.index import TALLY, Index, Tally
-
-PLAIN, CHECKED = 0, 1
-"""Parts are numbered: twice the number of an index of a type, and this."""
-
-
-class New(NamedTuple):
-    """Boxes on their way into parts; their axes are those of events, and ascend."""
-
-    sides: Sides
-    owner: Numbers
-    slot: Numbers
-
-    def some(self, which: NDArray[np.bool_]) -> New:
-        """Some of the boxes."""
-        start, axis, low, high, type = self.sides
-        count = np.diff(start)
-        own = np.repeat(which, count)
-        start = np.concatenate(([0], np.cumsum(count[which])))
-        kept = Sides(start, axis[own], low[own], high[own], type[which])
-        return New(kept, self.owner[which], self.slot[which])
-
-
-def ordered(sides: Sides) -> Sides:
-    """Boxes with their sides in the order of their axes."""
-    start, axis, low, high, type = sides
-    box = np.repeat(np.arange(len(type)), np.diff(start))
-    if ((axis[1:] > axis[:-1]) | (box[1:] > box[:-1])).all():
-        return sides
-    order = np.lexsort((axis, box))
-    return Sides(start, axis[order], low[order], high[order], type)
 
 
 class Make(NamedTuple):
@@ -55,40 +32,6 @@ class Make(NamedTuple):
 
     new: Callable[[BoxTable], Index]
     takes_comparisons: bool = False
-
-
-class Few(NamedTuple):
-    """The boxes of one subscription, all of them plain or none."""
-
-    slot: int
-    boxes: Sequence[LabelBox]
-    kind: int
-
-    def types(self) -> Numbers:
-        """The types of the boxes."""
-        return np.array([box.type for box in self.boxes], np.int32)
-
-    def conjunctions(self) -> int:
-        """How many are new."""
-        return len({box.owner for box in self.boxes}) if self.kind == CHECKED else 0
-
-
-class Many(NamedTuple):
-    """The boxes of many subscriptions."""
-
-    plain: New
-    checked: New
-
-    def types(self) -> Numbers:
-        """The types of the boxes."""
-        return np.concatenate([new.sides.type for new in self])
-
-    def conjunctions(self) -> int:
-        """How many are new."""
-        return len(np.unique(self.checked.owner))
-
-
-NOTHING = Few(0, (), PLAIN)
 
 
 class State:
@@ -99,6 +42,7 @@ class State:
         self.axes = axes
         self.types = types
         self.parts: dict[int, IndexedBoxes] = {}
+        """By twice the number of an index of a type, plus the kind of boxes."""
         self.places = Places()
         self.residue = Residue()
         self.tally: Tally = np.zeros(TALLY, np.int64)
@@ -117,11 +61,11 @@ class State:
 
     # Additions.
 
-    def add(self, new: Few | Many) -> None:
+    def add(self, new: BoxesOfOne | BoxesOfMany) -> None:
         """Take in the boxes of subscriptions, or none of them."""
         done: list[tuple[int, Numbers]] = []
         try:
-            if isinstance(new, Few):
+            if isinstance(new, BoxesOfOne):
                 for number, boxes in self._divided_few(new):
                     done.append((number, self._part(number).add_few(boxes)))
             else:
@@ -133,7 +77,7 @@ class State:
         if self.types.numbers:
             self.types.count(new.types(), 1)
         for number, found in done:
-            if len(found) == 1 and isinstance(new, Few):
+            if len(found) == 1 and isinstance(new, BoxesOfOne):
                 self.places.put(new.slot, number, int(found[0]))
             else:
                 slots, first = self.parts[number].link(found, self.owners(number, found))
@@ -156,7 +100,7 @@ class State:
                 left, right = format_path(axis.left), format_path(axis.right)
                 index.compare(number, left, axis.comparison, right)
 
-    def _undo(self, new: Few | Many, done: list[tuple[int, Numbers]]) -> None:
+    def _undo(self, new: BoxesOfOne | BoxesOfMany, done: list[tuple[int, Numbers]]) -> None:
         for number, boxes in done:
             self.parts[number].remove(boxes)
         for number in list(self.parts):
@@ -164,7 +108,7 @@ class State:
         self.types.count(new.types(), 0)
         self.residue.removed += new.conjunctions()
 
-    def _divided_few(self, new: Few) -> Iterable[tuple[int, list[LabelBox]]]:
+    def _divided_few(self, new: BoxesOfOne) -> Iterable[tuple[int, list[LabelBox]]]:
         """Boxes by the part that they go to, with the axes that its index knows."""
         by_part: dict[int, list[LabelBox]] = {}
         for type, sides, owner in new.boxes:
@@ -183,7 +127,7 @@ class State:
         found = [(types.axis(type, axis), low, high) for axis, low, high in sides]
         return sorted(found or [(types.axis(type, SELF), 0, UNBOUNDED)])
 
-    def _divided(self, new: Many) -> Iterator[tuple[int, New]]:
+    def _divided(self, new: BoxesOfMany) -> Iterator[tuple[int, OwnedBoxes]]:
         """The same with many boxes."""
         for kind, each in enumerate(new):
             types = each.sides.type

@@ -35,8 +35,9 @@ from tamis.published.frame.comparisons import write_labels
 from tamis.published.frame.event_points import Pass, TypesOfRows, passes, passes_of_one
 from tamis.published.frame.indexed_boxes import IndexedBoxes
 from tamis.published.frame.label_axes import Ranking
+from tamis.published.frame.new_boxes import CHECKED, PLAIN
 from tamis.published.frame.owners import SCATTERED
-from tamis.published.frame.state import CHECKED, PLAIN, State
+from tamis.published.frame.state import State
 
 Rows = NDArray[np.int64] | None
 """The rows of points, None if point i is of row i."""

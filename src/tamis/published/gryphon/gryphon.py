@@ -4,8 +4,8 @@ Subscription System (PODC 1999); figure 7 of Le Subscribe.
 Subscriptions are paths of a tree whose nodes are tests and whose edges are their results; an event
 follows the edge of its result, if there is one, and the don't-care edge, if there is one. Boxes of
 equalities only are in a tree with one level an attribute (section 4, appendix B:
-gryphon_equality.py), all others in a tree of arbitrary tests (section 3, appendix A:
-gryphon_general.py). Both change with each box: what a removal leaves without boxes goes, and its
+equality.py), all others in a tree of arbitrary tests (section 3, appendix A:
+general.py). Both change with each box: what a removal leaves without boxes goes, and its
 memory is used again or given back.
 
 Time, for equalities on K attributes of V values each and uniform events: ``expected_visits``, which
@@ -14,9 +14,9 @@ other predicates there is no such bound: a comparison has two edges, not many, a
 as there are different tests.
 
 The three optimisations of section 5, each by itself:
-- ``collapse``: nodes of the equality tree without a result edge are left out (gryphon_equality.py);
-- ``successors``: ``"plain"`` or ``"aggressive"`` successor sets (gryphon_successors.py);
-- ``factoring``: trees of their own for the values of so many attributes (gryphon_factoring.py).
+- ``collapse``: nodes of the equality tree without a result edge are left out (equality.py);
+- ``successors``: ``"plain"`` or ``"aggressive"`` successor sets (successors.py);
+- ``factoring``: trees of their own for the values of so many attributes (factoring.py).
 
 Successor sets are void after a change, and are made for all nodes at once. Until as many nodes have
 been visited without them as there are, the search does without, so that a change now and then costs
@@ -27,7 +27,7 @@ boxes come into the empty index, and attributes that come later are put below. T
 those that are factored out.
 
 Deviations: an absent attribute has no result, so that only the don't-care edge is followed; those
-named in gryphon_general.py; attributes and their values need not be known beforehand. Nodes visited
+named in general.py; attributes and their values need not be known beforehand. Nodes visited
 are those of the trees, leaves included; finding the tree by the index attributes is no visit.
 """
 

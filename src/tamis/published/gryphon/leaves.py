@@ -7,7 +7,7 @@
 
 An entry is a box in a leaf. A leaf has a list of entries, linked both ways, so that any of them can
 go in constant time however many boxes share it; a box has a list of its entries, which are several
-only if factoring makes copies (gryphon_factoring.py). 24 bytes an entry and 4 a box.
+only if factoring makes copies (factoring.py). 24 bytes an entry and 4 a box.
 """
 
 from __future__ import annotations

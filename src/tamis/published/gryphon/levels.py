@@ -2,7 +2,7 @@
 
 The levels of the equality tree are attributes in one order for all subscriptions, and in that order
 the general tree takes up the tests of a subscription. The first levels may be factored out
-(gryphon_factoring.py): gates stand for them, and what a gate has decided is not tested below it.
+(factoring.py): gates stand for them, and what a gate has decided is not tested below it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Tests(NamedTuple):
     low: Labels
     high: Labels
     pending: NDArray[np.uint8]
-    """Which tests of a side are still to come on the path (gryphon_general.py)."""
+    """Which tests of a side are still to come on the path (general.py)."""
     at: Numbers
     """For each axis the place of its side, or -1; filled by those who need it."""
 

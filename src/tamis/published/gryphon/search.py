@@ -1,7 +1,7 @@
 """The search of Gryphon's trees (section 3; Le Subscribe, figure 7): which boxes points stab.
 
 From a node, the edge with the result of its test is followed before the *-edge. Without successor
-sets the *-edge is kept for later; with them (gryphon_successors.py) a search that succeeds keeps
+sets the *-edge is kept for later; with them (successors.py) a search that succeeds keeps
 nothing: where it is blocked, or at a leaf, the set of that node says where else to go.
 """
 

@@ -13,7 +13,7 @@ label, which is the result under which it is followed: a value, BELOW or NOT_BEL
 followed in any case. An attribute that an event lacks has no result. A leaf has boxes.
 
 The edges of a node are a list of its children, each of which knows its label; from the second on
-they are in one hash table of all nodes too (gryphon_edges.py), so that the many nodes with a single
+they are in one hash table of all nodes too (edges.py), so that the many nodes with a single
 edge cost none. What a search reads of a node stands together in half a cache line, what only
 changes read stands apart: 44 bytes a node, and 16 to 32 an edge in the table. A pointer map of its
 own for each node would take some hundred.
@@ -47,8 +47,8 @@ NODES, TOP, UNUSED, GATES = range(1, 5)
 """Places in the state, behind HASHED: nodes that there are, one more than the greatest number given
 out, the first released one, and gates that there are."""
 ENTRIES, ENTRY_TOP, ENTRY_UNUSED, BOXES, TWINS = range(5, 10)
-"""The same of leaf entries (gryphon_leaves.py); boxes that there are, and those in the table of
-twins (gryphon_twins.py)."""
+"""The same of leaf entries (leaves.py); boxes that there are, and those in the table of
+twins (twins.py)."""
 STATE = 10
 
 NODE = np.dtype(

@@ -6,7 +6,7 @@ of a subscription is found in an interval binary search tree, the others are ver
 
 An event searches the tree of each of its attributes. With n attributes, L subscriptions found and p
 predicates in each, that takes O(n log N + L (p - 1)) for an event; a change takes O(log² N)
-(interval_tree.py). How selective a predicate is comes from a sample of events, if one is given, or
+(tree.py). How selective a predicate is comes from a sample of events, if one is given, or
 else from the constants of the subscriptions (selectivity.py), which are looked at again whenever
 there are twice as many; where a predicate stands already, there it stays.
 
@@ -32,8 +32,8 @@ from tamis.published.boxes import (
     set_labels,
 )
 from tamis.published.index import EVALUATED, VISITED, BoxHits, Index, Size, Tally
-from tamis.published.interval.interval_forest import IntervalForest
-from tamis.published.interval.interval_tree import BLOCK, MOST_MARKS, IntervalTrees, Marks, way_to
+from tamis.published.interval.forest import IntervalForest
+from tamis.published.interval.tree import BLOCK, MOST_MARKS, IntervalTrees, Marks, way_to
 from tamis.published.selectivity import (
     most_selective,
     sample_of_constants,

@@ -1,4 +1,4 @@
-"""The intervals of all axes, in arrays that grow and shrink: see interval_tree.py."""
+"""The intervals of all axes, in arrays that grow and shrink: see tree.py."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from tamis.published.boxes import UNBOUNDED, Labels, Numbers, Offsets, grown
-from tamis.published.interval.interval_balance import (
+from tamis.published.interval.balance import (
     enter,
     insert_each,
     plan_tree,
     plant,
     remove_each,
 )
-from tamis.published.interval.interval_tree import (
+from tamis.published.interval.tree import (
     BLOCK,
     FIRST_BLOCK,
     FIRST_NODE,
@@ -71,7 +71,7 @@ class IntervalForest:
         axes, intervals, steps = len(self.arrays.root), self.arrays.intervals, self.steps
         self.arrays = _empty_forest(axes, intervals)
         self.arrays.state[STEPS] = steps
-        intervals.mark[:] = -1
+        intervals.first_mark[:] = -1
         there = np.flatnonzero(intervals.axis >= 0).astype(np.int32)
         self._go(insert_each, self._plant(there))
 

@@ -88,8 +88,8 @@ class Intervals(NamedTuple):
     high: Labels
     axis: Numbers
     """-1 for a number that is not there."""
-    mark: Numbers
-    """The place of a mark; -1 for none."""
+    first_mark: Numbers
+    """The place of the first mark in the chain; -1 for none."""
 
 
 class IntervalTrees(NamedTuple):
@@ -180,8 +180,8 @@ def put(forest: IntervalTrees, slot: int, interval: int) -> None:
         marks.first[slot] = block
     place = marks.first[slot] * BLOCK + fill
     marks.interval[place] = interval
-    marks.more[place] = forest.intervals.mark[interval]
-    forest.intervals.mark[interval] = place
+    marks.more[place] = forest.intervals.first_mark[interval]
+    forest.intervals.first_mark[interval] = place
     marks.held[slot] += 1
     state[STEPS] += 1
 
@@ -190,7 +190,7 @@ def put(forest: IntervalTrees, slot: int, interval: int) -> None:
 def drop(forest: IntervalTrees, place: int) -> None:
     """Let the last mark of a slot take the place of another; the chain of the other is not mended,
     that of the last one is."""
-    marks, mark = forest.marks, forest.intervals.mark
+    marks, mark = forest.marks, forest.intervals.first_mark
     slot = marks.slot[place // BLOCK]
     marks.held[slot] -= 1
     block = marks.first[slot]

@@ -1,4 +1,4 @@
-"""Insertion into interval trees and removal, which keep them balanced: see interval_tree.py.
+"""Insertion into interval trees and removal, which keep them balanced: see tree.py.
 
 Whoever finds too few free nodes or blocks says how many are lacking and returns before it has
 changed anything; it is called again when there are more.
@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis.arrays.jit import kernel
 from tamis.published.boxes import UNBOUNDED, Labels, Numbers
-from tamis.published.interval.interval_tree import (
+from tamis.published.interval.tree import (
     BLOCK,
     EQUAL,
     FREE_BLOCKS,
@@ -70,7 +70,7 @@ def enter(
         number = numbers[i]
         intervals.low[number] = low[i] if low[i] > 0 else -1
         intervals.high[number], intervals.axis[number] = high[i], axis[i]
-        intervals.mark[number] = -1
+        intervals.first_mark[number] = -1
     return True
 
 
@@ -125,7 +125,7 @@ def insert(forest: IntervalTrees, number: int) -> None:
 def remove(forest: IntervalTrees, number: int) -> None:
     """Remove one interval."""
     low, high = forest.intervals.low[number], forest.intervals.high[number]
-    place = forest.intervals.mark[number]
+    place = forest.intervals.first_mark[number]
     while place >= 0:
         following = forest.marks.more[place]
         drop(forest, place)
@@ -347,7 +347,7 @@ def blocks_of(tree: Nodes, intervals: Intervals, numbers: Numbers, part: Subtree
 @kernel
 def unmark(forest: IntervalTrees, number: int, part: SubtreePart) -> None:
     """Take an interval's marks in a part out of their chain."""
-    marks, mark = forest.marks, forest.intervals.mark
+    marks, mark = forest.marks, forest.intervals.first_mark
     place, kept = mark[number], -1
     while place >= 0:
         forest.state[STEPS] += 1

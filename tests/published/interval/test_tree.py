@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numba import config
 
 from tamis.published.boxes import UNBOUNDED
-from tamis.published.interval.interval_forest import IntervalForest
-from tamis.published.interval.interval_tree import (
+from tamis.published.interval.forest import IntervalForest
+from tamis.published.interval.tree import (
     BLOCK,
     EQUAL,
     FREE_BLOCKS,
@@ -123,7 +123,7 @@ class Walk:
 
     def chain(self, number: int) -> int:
         """How many marks an interval has."""
-        marks, mark = self.forest.arrays.marks, self.forest.arrays.intervals.mark
+        marks, mark = self.forest.arrays.marks, self.forest.arrays.intervals.first_mark
         place, n = int(mark[number]), 0
         while place >= 0:
             assert marks.interval[place] == number
