@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tamis.errors import LimitError
 from tamis.matching.axes.axis import AxisBuilder, AxisKey
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.boxes.compiler import MAX_AXES, Box, BoxCompiler, CompiledConjunction
@@ -98,15 +99,19 @@ class UnlabelledBoxes:
         self._types.append((names, which))
         self._count += len(slots)
 
+    @property
+    def slots(self) -> Numbers:
+        """By number."""
+        return np.concatenate([np.empty(0, np.int32), *self._slots])
+
     def boxes(
         self, axes: Sequence[LiveAxis], numbers: Numbers, positions: Any, state: State
     ) -> tuple[Sides, Numbers]:
         """The boxes in labels, and the slots of these."""
         start, axis, low, high, own = self.rows.resolved(axes, positions, np.int64)
         normalise_sides(axes, axis, low, high)
-        slots = np.concatenate([np.empty(0, np.int32), *self._slots])
         types = names_of(self._types, state.types)
-        return Sides(start, numbers[axis], low, high, types[own]), slots[own]
+        return Sides(start, numbers[axis], low, high, types[own]), self.slots[own]
 
 
 class PublishedLoad:
@@ -148,6 +153,22 @@ class PublishedLoad:
         """Let events see them, in the place of others."""
         self._matcher.install(self, list(gone))
 
+    def refusals(self, gone: Iterable[Slot] = ()) -> dict[Slot, LimitError]:
+        """Those slots that ``install`` would fail for, and why: with these gone too, it does not.
+
+        Nothing is changed. It takes longer than ``install``: ask when that has failed.
+        """
+        every = np.unique(np.concatenate((self._plain.slots, self._owned_slots()))).astype(np.int32)
+        return self._matcher.refusals(self, np.setdiff1d(every, np.array(list(gone), np.int32)))
+
+    def boxes_of(self, state: State, slots: Numbers) -> BoxesOfMany:
+        """The boxes of some slots, in labels of a state, which gets constants, types and tests."""
+        every = np.concatenate((self._plain.slots, self._owned_slots()))
+        return self.new(state, np.setdiff1d(every, slots).astype(np.int32))
+
+    def _owned_slots(self) -> Numbers:
+        return np.array([owner.slot for owner in self._owners], np.int32)
+
     def new(self, state: State, gone: Numbers) -> BoxesOfMany:
         """The boxes in labels, without those of some slots; constants and types are given to the
         state, and conjunctions too."""
@@ -158,7 +179,7 @@ class PublishedLoad:
         sides, slots = self._plain.boxes(axes, numbers, positions, state)
         plain = _without(OwnedBoxes(sides, slots, slots), gone)
         sides, own = self._checked.boxes(axes, numbers, positions, state)
-        slots = np.array([owner.slot for owner in self._owners], np.int32)[own]
+        slots = self._owned_slots()[own]
         checked = _without(OwnedBoxes(sides, own, slots), gone)
         given = np.zeros(len(self._owners), np.int32)
         for number in np.unique(checked.owner).tolist():

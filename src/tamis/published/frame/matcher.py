@@ -28,6 +28,7 @@ from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
+from tamis.published.boxes import Numbers
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import Types, type_hole, typed
 from tamis.published.frame.label_axes import LabelAxes
@@ -41,6 +42,7 @@ from tamis.published.frame.new_boxes import (
     LabelBox,
 )
 from tamis.published.frame.rebuilding import rebuilt
+from tamis.published.frame.refusals import refusals_of
 from tamis.published.frame.state import Make, State
 from tamis.published.frame.stats import AlgorithmStats, stats_of
 from tamis.published.frame.view import PublishedView
@@ -93,6 +95,11 @@ class PublishedMatcher(Lockable):
     def install(self, load: PublishedLoad, gone: Sequence[Slot]) -> None:
         """Take in what was loaded, in the place of others."""
         self._change(lambda state: load.new(state, np.array(gone, np.int32)), gone)
+
+    def refusals(self, load: PublishedLoad, slots: Numbers) -> dict[Slot, LimitError]:
+        """Those of some slots of a load that the index refuses, and why."""
+        with self._lock:
+            return refusals_of(self._state, slots, load.boxes_of)
 
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions."""
