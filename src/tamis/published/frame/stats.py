@@ -73,27 +73,42 @@ class AlgorithmStats(Tabular):
 
 def stats_of(state: State) -> AlgorithmStats:
     """The quantities of a state."""
+    figures: Any = figures_of(state)
+    return AlgorithmStats(**figures, bytes=bytes_of(state))
+
+
+def figures_of(state: State) -> dict[str, int]:
+    """What a state holds, and what it has done, by the names of the papers."""
     parts = list(state.parts.values())
-    sizes = [part.index.size() for part in parts]
-    whole = Size(*map(sum, zip(*sizes))) if sizes else Size()
+    size = _size_of(state)
     done = state.tally + sum(part.index.tally for part in parts)
-    return AlgorithmStats(
-        subscriptions=len(state.places.slots()),
-        boxes=sum(part.table.count for part in parts),
-        axes=len(state.axes.builders),
-        types=len(state.types.numbers),
-        predicates=whole.predicates,
-        nodes=whole.nodes,
-        edges=whole.edges,
-        successors=whole.successors,
-        events=int(state.events[0]),
-        evaluated=int(done[EVALUATED]),
-        sums=int(done[SUMS]),
-        comparisons=int(done[COMPARISONS]),
-        visited=int(done[VISITED]),
-        bytes={
-            "index": whole.bytes,
-            "owners": state.places.nbytes + sum(part.nbytes for part in parts),
-            "conjunctions": state.residue.nbytes,
-        },
-    )
+    return {
+        "subscriptions": len(state.places.slots()),
+        "boxes": sum(part.table.count for part in parts),
+        "axes": len(state.axes.builders),
+        "types": len(state.types.numbers),
+        "predicates": size.predicates,
+        "nodes": size.nodes,
+        "edges": size.edges,
+        "successors": size.successors,
+        "events": int(state.events[0]),
+        "evaluated": int(done[EVALUATED]),
+        "sums": int(done[SUMS]),
+        "comparisons": int(done[COMPARISONS]),
+        "visited": int(done[VISITED]),
+    }
+
+
+def bytes_of(state: State) -> dict[str, int]:
+    """Memory by part of a state."""
+    return {
+        "index": _size_of(state).bytes,
+        "owners": state.places.nbytes + sum(part.nbytes for part in state.parts.values()),
+        "conjunctions": state.residue.nbytes,
+    }
+
+
+def _size_of(state: State) -> Size:
+    """How large all indexes are together."""
+    sizes = [part.index.size() for part in state.parts.values()]
+    return Size(*map(sum, zip(*sizes))) if sizes else Size()
