@@ -24,11 +24,13 @@ class Limits:
     conjunctions: int = 1_024
     """Conjunctions in the normal form of one subscription."""
     bindings: int = 100_000
-    """Bindings that one clause may try on one event."""
+    """Bindings that one clause may try on one event, and rows that one operator may give."""
     document: int = 16_777_216
     """Bytes in one JSON event, or in one line of NDJSON."""
     values: int = 100_000
     """Values and keys in one event."""
+    triples: int = 100_000
+    """Triples in the graph of one event."""
     string: int = 10_000_000
     """Characters in one string of an event, and bytes in one of its byte strings."""
     id: int = 1_000

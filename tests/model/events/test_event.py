@@ -1,6 +1,7 @@
 """Events: the canonical tree, its paths, its limits."""
 
 import math
+import pickle
 from types import MappingProxyType
 
 import numpy as np
@@ -13,6 +14,7 @@ from tamis.errors import EventError, LimitError
 from tamis.model.events.event import Event
 from tamis.model.events.rows import events_of
 from tamis.model.limits import MAX_DEPTH, Limits
+from tamis.model.rdf_terms import Iri, RdfLiteral
 from tamis.model.timestamp import Timestamp
 
 ORDER = Event({"shop": "x", "items": [{"color": "red", "price": 3}, {"color": "blue"}], "tags": []})
@@ -206,3 +208,44 @@ def test_values_of_any_tree(raw, keys):
     assert values == reached(raw, tuple(keys))
     assert event.present(tuple(keys)) or not values
     assert Event(event.attributes) == event
+
+
+# Graphs and payloads.
+
+TRIPLE = (Iri("http://x/a"), Iri("http://x/p"), RdfLiteral("1"))
+
+
+def test_graph_and_payloads() -> None:
+    image = object()
+    event = Event({"a": [1]}, graph=[TRIPLE, TRIPLE], payloads={"image": image})
+    assert event.graph == frozenset({TRIPLE})
+    assert event.payloads == {"image": image}
+    assert repr(event) == "Event({'a': [1]}, graph=<1 triples>, payloads=<image>)"
+    assert Event({}).graph is None
+    assert Event({}, graph=[]).graph == frozenset()
+    other = event.replaced({"a": [2]})
+    assert (other.graph, other.payloads) == (event.graph, event.payloads)
+
+
+def test_equality_of_graphs_and_payloads() -> None:
+    assert Event({}, graph=[TRIPLE]) == Event({}, graph=[TRIPLE])
+    assert Event({}, graph=[]) != Event({})
+    payload = object()
+    assert Event({}, payloads={"x": payload}) == Event({}, payloads={"x": payload})
+    assert Event({}, payloads={"x": object()}) != Event({}, payloads={"x": object()})
+    array = np.array([1, 2])
+    assert Event({}, payloads={"x": array}) == Event({}, payloads={"x": array})
+    assert Event({}, payloads={"x": array}) != Event({}, payloads={"x": array.copy()})
+
+
+def test_events_with_graphs_can_be_pickled() -> None:
+    event = Event({"a": 1}, graph=[TRIPLE], payloads={"x": 1})
+    assert pickle.loads(pickle.dumps(event)) == event
+
+
+def test_wrong_graphs() -> None:
+    for wrong in (1, (TRIPLE[0], TRIPLE[1]), ("a", "b", "c"), (TRIPLE[2], TRIPLE[1], TRIPLE[0])):
+        with pytest.raises(EventError, match="triple"):
+            Event({}, graph=[wrong])  # type: ignore[list-item]
+    with pytest.raises(LimitError, match="0 triples"):
+        Event({}, Limits(triples=0), graph=[TRIPLE])

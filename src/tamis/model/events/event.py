@@ -12,35 +12,53 @@
 The canonical tree holds only dicts, lists and ``Value``s: nulls are gone (a null is a missing
 attribute, a null element is dropped), sets and tuples are lists. Every reader ends here, so the
 same data gives the same event whatever it came from.
+
+Beside its attributes an event may carry an RDF graph, which patterns look at, and payloads, which
+nothing but operators looks at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tamis.errors import EventError, LimitError
 from tamis.model.kinds import GREATEST_INTEGER, LEAST_INTEGER, Value, equal, to_value
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits
 from tamis.model.paths import Path, format_path
+from tamis.model.rdf_terms import BlankNode, Iri, RdfLiteral, RdfTriple
 
 Node = Value | dict[str, "Node"] | list["Node"]
 
 _SEQUENCES = (list, tuple, set, frozenset)
 _PLAIN = frozenset({float, bool, type(None)})
 _NONE: frozenset[str] = frozenset()
+_NO_PAYLOADS: Mapping[str, Any] = {}
 
 
 class Event:
-    """One event: a canonical tree of mappings, lists and values."""
+    """One event: a canonical tree of mappings, lists and values, perhaps a graph and payloads."""
 
-    __slots__ = ("attributes", "multiple")
+    __slots__ = ("attributes", "graph", "multiple", "payloads")
 
     attributes: dict[str, Node]
     multiple: frozenset[str]
     """The top-level keys with a list anywhere below; the others have exactly one binding."""
+    graph: frozenset[RdfTriple] | None
+    """The triples of its graph, if it has one."""
+    payloads: Mapping[str, Any]
+    """Objects by name, for operators."""
 
-    def __init__(self, attributes: Mapping[str, Any], limits: Limits = LIMITS) -> None:
+    def __init__(
+        self,
+        attributes: Mapping[str, Any],
+        limits: Limits = LIMITS,
+        *,
+        graph: Iterable[RdfTriple] | None = None,
+        payloads: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.graph = None if graph is None else _graph(graph, limits)
+        self.payloads = _NO_PAYLOADS if payloads is None else dict(payloads)
         if type(attributes) is dict and _is_canonical(attributes, limits):
             self.attributes, self.multiple = attributes.copy(), _NONE
             return
@@ -55,10 +73,14 @@ class Event:
         """The event itself, or the event that a mapping describes."""
         return source if isinstance(source, Event) else cls(source, limits)
 
-    def replaced(self, attributes: dict[str, Node]) -> Event:
-        """The event with another canonical tree, which has its lists at the same places."""
+    def replaced(
+        self, attributes: dict[str, Node], multiple: frozenset[str] | None = None
+    ) -> Event:
+        """The event with another canonical tree, and lists at the same keys or those given."""
         other = object.__new__(Event)
-        other.attributes, other.multiple = attributes, self.multiple
+        other.attributes = attributes
+        other.multiple = self.multiple if multiple is None else multiple
+        other.graph, other.payloads = self.graph, self.payloads
         return other
 
     def values(self, path: Path) -> Iterator[Value]:
@@ -76,12 +98,22 @@ class Event:
         return _walk(self.attributes, path, 0, lists=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Event) and _same(self.attributes, other.attributes)
+        return (
+            isinstance(other, Event)
+            and _same(self.attributes, other.attributes)
+            and self.graph == other.graph
+            and _same_payloads(self.payloads, other.payloads)
+        )
 
     __hash__ = None  # type: ignore[assignment]  # it holds dicts and lists
 
     def __repr__(self) -> str:
-        return f"Event({self.attributes!r})"
+        shown = [repr(self.attributes)]
+        if self.graph is not None:
+            shown.append(f"graph=<{len(self.graph):,} triples>")
+        if self.payloads:
+            shown.append(f"payloads=<{', '.join(sorted(self.payloads))}>")
+        return f"Event({', '.join(shown)})"
 
 
 def _walk(node: Node, path: Path, depth: int, *, lists: bool) -> Iterator[Node]:
@@ -123,6 +155,35 @@ def _same(a: Node, b: Node) -> bool:
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(_same, a, b))
     return not isinstance(b, dict | list) and equal(a, b)
+
+
+def _same_payloads(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether payloads are the same objects, or say that they are equal."""
+    return a.keys() == b.keys() and all(a[key] is b[key] or (a[key] == b[key]) is True for key in a)
+
+
+def _graph(triples: Iterable[RdfTriple], limits: Limits) -> frozenset[RdfTriple]:
+    """The triples as a set, each of them checked."""
+    found = set()
+    for triple in triples:
+        subject, predicate, value = triple if _is_triple(triple) else (None, None, None)
+        if not (
+            isinstance(subject, Iri | BlankNode)
+            and isinstance(predicate, Iri)
+            and isinstance(value, Iri | BlankNode | RdfLiteral)
+        ):
+            raise EventError(
+                f"{str(triple)[:100]} is not a triple of an IRI or blank node, an IRI, and a term; "
+                "read_graph makes them from Turtle"
+            )
+        found.add((subject, predicate, value))
+        if len(found) > limits.triples:
+            raise LimitError(f"the graph of an event has at most {limits.triples:,} triples")
+    return frozenset(found)
+
+
+def _is_triple(raw: Any) -> bool:
+    return isinstance(raw, tuple) and len(raw) == 3
 
 
 def _is_canonical(raw: dict[Any, Any], limits: Limits) -> bool:
