@@ -31,6 +31,12 @@ class Case:
     matches: bool
     why: str
     taxonomy: dict[str, list[str]] | None = None
+    graph: str | None = None
+    """The event's graph, in Turtle."""
+    truth: str | None = None
+    """What it is if it does not match: false, unknown or failed."""
+    solutions: list[dict[str, Any]] | None = None
+    """All values of the variables that make it match."""
 
     def __str__(self) -> str:
         return f"{self.group}: {self.name}"
@@ -73,6 +79,10 @@ def _moment(text: str) -> date | Timestamp:
     return Timestamp.parse(text) if _NANOSECONDS.search(text) else datetime.fromisoformat(text)
 
 
-ALL = read_cases()
+EVERY = read_cases()
+OF_VARIABLES = ("calls", "patterns", "variables")
+"""The groups with variables, operators and graphs; ``tests.contract.operators`` has the former."""
+ALL = [case for case in EVERY if case.group not in OF_VARIABLES]
+"""The cases that speak of attributes alone."""
 GROUPS = {group: list(cases) for group, cases in groupby(ALL, key=lambda case: case.group)}
 """The cases by the file that they stand in."""

@@ -26,6 +26,7 @@ from tamis import (
     UnsupportedError,
     attr,
 )
+from tamis.predicates.truth import FAILED
 
 TOY = {"category": "Toy", "price": 3}
 
@@ -262,8 +263,11 @@ def test_limits_of_an_engine() -> None:
         engine.subscribe("a=1 or b=1 or c=1")
     engine.subscribe("a.x = a.y", id="x")
     assert engine.match({"a": [{"x": 1, "y": 2}, {"x": 1, "y": 1}]}) == ["x"]
-    with pytest.raises(LimitError, match=r"4 bindings of a\.x, a\.y"):
-        engine.match({"a": {"x": [1, 2], "y": [3, 4]}})
+    beyond = {"a": {"x": [1, 2], "y": [3, 4]}}
+    with pytest.warns(tamis.IncompleteWarning, match=r"4 bindings of a\.x, a\.y"):
+        assert engine.match(beyond) == []
+    assert engine.explain("x", beyond).truth == FAILED
+    assert "4 bindings of a.x, a.y" in engine.explain("x", beyond).evidence
     with pytest.raises(LimitError, match="values and keys"):
         engine.match({"a": list(range(11))})
 

@@ -19,7 +19,7 @@ from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates.expression import And, Between, Comparison, Expression, Not, Or
 from tamis.predicates.normal import normalise
 from tamis.predicates.resolving import is_settled, resolve
-from tamis.predicates.truth import Truth, conjunction, disjunction, negation
+from tamis.predicates.truth import UNKNOWN, Truth, conjunction, disjunction, negation
 from tests.schemas import PAPER, paper_schema
 
 SCHEMA = Schema(
@@ -189,7 +189,7 @@ def test_the_subscription_of_the_paper() -> None:
     taxonomy = paper_schema().taxonomy(("furniture_category",))
     for category, expected in {"round table": True, "dining table": False, "table": False}.items():
         event = Event({"event_type": ["antiques", "furniture"], "furniture_category": category})
-        assert Trial(event, World(Taxonomies(taxonomy))).verdict(expression) is expected
+        assert Trial(event, World(Taxonomies(taxonomy))).matches(expression) is expected
 
 
 # The truth of comparisons by an order, straight from what the order is.
@@ -237,14 +237,14 @@ def direct(node: Expression, event: dict[str, Any]) -> Truth:
 def compared(name: str, operator: str, constant: Any, event: dict[str, Any]) -> Truth:
     value = event.get(name)
     if value is None:
-        return None
+        return UNKNOWN
     if operator in ("=", "!="):
-        return (value == constant) is (operator == "=")
+        return int((value == constant) is (operator == "="))
     if not isinstance(value, str):
-        return None
+        return UNKNOWN
     less, same = (value, constant) in LESS[name], value == constant
     more = (constant, value) in LESS[name]
-    return {"<": less, "<=": less or same, ">": more, ">=": more or same}[operator]
+    return int({"<": less, "<=": less or same, ">": more, ">=": more or same}[operator])
 
 
 def cases() -> Iterator[tuple[str, str, str, Any]]:
@@ -262,7 +262,7 @@ def test_every_comparison_and_its_negation() -> None:
         for expression in (comparison, Not(comparison)):
             expected = direct(expression, event)
             found = resolve(expression, SCHEMA)
-            assert trial.truth(found, None) is expected, (expression, event)
+            assert trial.truth_of(found) == expected, (expression, event)
 
 
 def _leaves(name: str) -> st.SearchStrategy[Expression]:
@@ -294,6 +294,6 @@ TAXONOMIES = Taxonomies(SCHEMA.taxonomy(("furniture_category",)))
 @given(EXPRESSIONS, EVENTS)
 def test_expressions_keep_their_meaning(expression: Expression, event: dict[str, Any]) -> None:
     found = resolve(expression, SCHEMA)
-    assert Trial(Event(event), World(TAXONOMIES)).truth(found, None) is direct(expression, event)
+    assert Trial(Event(event), World(TAXONOMIES)).truth_of(found) == direct(expression, event)
     assert resolve(found, SCHEMA) is found
     normalise(found)

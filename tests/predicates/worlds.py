@@ -13,7 +13,8 @@ from random import Random
 from typing import Any
 
 from tamis import Event, Taxonomy, parse
-from tamis.bindings import evaluation
+from tamis.bindings.evaluation import Trial
+from tamis.bindings.evaluation import World as Evaluation
 from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression, Not, all_of
@@ -98,7 +99,8 @@ def _nested() -> list[dict[str, Any]]:
 
 def masks(expressions: Sequence[Expression], events: Sequence[Event]) -> list[int]:
     """For each expression the events that it matches, by the oracle, as bits."""
-    trials = [evaluation.Trial(event, evaluation.World(Taxonomies(TERMS))) for event in events]
+    known = Evaluation(Taxonomies(TERMS))
+    trials = [Trial(event, known) for event in events]
     found = []
     for expression in expressions:
         bits = 0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.bindings.evaluation import bound_paths
+from tamis.bindings.needs import bound_paths
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
 from tamis.model.events.event import Event

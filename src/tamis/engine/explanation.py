@@ -5,7 +5,14 @@
     └── ✗ price < 100                  price is 250
 
 A clause is true if some binding makes it so, false if none does but one makes it false, and
-unknown if every binding leaves it open.
+unknown if every binding leaves it open. It has failed if an operator did, and its truth depends on
+that. Calls and patterns show the rows that they give, constraints the values that the calls and
+patterns around them give to their variables:
+
+    ! near('Bronx', ?d) and ?d < 10 and open()
+    ├── ✓ near('Bronx', ?d)                           ?d = 12; ?d = 7
+    ├── ✓ ?d < 10                                     ?d = 12; ?d = 7
+    └── ! open()                                      open() raised TimeoutError
 """
 
 from __future__ import annotations
@@ -15,11 +22,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tamis.bindings.evaluation import WORLD, Trial, World, bound_paths
+from tamis.bindings.evaluation import WORLD, Trial, World
+from tamis.bindings.needs import bound_paths, generates, variables_of
 from tamis.engine.rows import Subscription
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.model.paths import Path, format_path
+from tamis.model.rdf_terms import BlankNode, RdfLiteral
 from tamis.predicates.expression import (
     And,
     Comparison,
@@ -27,18 +36,37 @@ from tamis.predicates.expression import (
     Expression,
     Not,
     Or,
+    Pattern,
     Present,
     TruthTest,
+    all_of,
 )
 from tamis.predicates.operands import Constant
 from tamis.predicates.printing import format_value
-from tamis.predicates.truth import TRUTHS, Truth, conjunction, contains, disjunction, negation
+from tamis.predicates.truth import (
+    FAILED,
+    FALSE,
+    TRUE,
+    TRUTHS,
+    UNKNOWN,
+    Truth,
+    conjunction,
+    contains,
+    disjunction,
+    negation,
+    truth_test,
+)
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-MARKS: Mapping[Truth, str] = {True: "✓", False: "✗", None: "?"}
-_COLORS: Mapping[Truth, str] = {True: "green", False: "red", None: "yellow"}
+MARKS: Mapping[Truth, str] = {TRUE: "✓", FALSE: "✗", UNKNOWN: "?", FAILED: "!"}
+_COLORS: Mapping[Truth, str] = {
+    TRUE: "green",
+    FALSE: "red",
+    UNKNOWN: "yellow",
+    FAILED: "magenta",
+}
 _MOST_VALUES = 10
 _MOST_CHARACTERS = 200
 
@@ -49,7 +77,7 @@ class Seen:
 
     attribute: str
     value: Value
-    truth: Truth = None
+    truth: Truth = UNKNOWN
     decides: bool = False
 
     def __str__(self) -> str:
@@ -71,7 +99,7 @@ class Explanation:
     @property
     def matches(self) -> bool:
         """Whether the clause is true of the event."""
-        return self.truth is True
+        return self.truth == TRUE
 
     @property
     def evidence(self) -> str:
@@ -143,29 +171,89 @@ def explain(
     return Explanation(top.clause, top.truth, top.seen, note, top.parts, subscription.id)
 
 
-def _explain(node: Expression, trial: Trial) -> Explanation:
-    truth = trial.verdict(node)
-    parts = () if isinstance(node, Not) and isinstance(node.part, Present) else node.children()
-    explained = tuple(_explain(part, trial) for part in parts)
-    if explained:
-        return Explanation(str(node), truth, note=_joint(node, truth, explained), parts=explained)
+def _explain(node: Expression, trial: Trial, around: tuple[Expression, ...] = ()) -> Explanation:
+    """A clause, given the calls and patterns around it that bind its variables."""
+    bound = all_of(*_binders(node, around), node)
+    truth, solution, reason = trial.answer(bound)
+    parts = () if _is_leaf(node) else tuple(node.children())
+    if parts:
+        inside = (*around, *(part for part in parts if isinstance(node, And) and generates(part)))
+        explained = tuple(_explain(part, trial, inside) for part in parts)
+        note = reason or _joint(node, truth, explained)
+        if solution and not around:
+            note = "by " + _assignment(solution)
+        return Explanation(str(node), truth, note=note, parts=explained)
     if isinstance(node, And | Or):
-        return Explanation(str(node), truth, note="always" if truth else "never")
+        return Explanation(str(node), truth, note="always" if truth == TRUE else "never")
     seen = tuple(_seen(node, trial))
-    return Explanation(str(node), truth, seen, note="" if seen else _absence(node, trial))
+    note = "; ".join(filter(None, (_bound_values(node, trial, around), reason)))
+    return Explanation(str(node), truth, seen, note or ("" if seen else _absence(node, trial)))
+
+
+def _is_leaf(node: Expression) -> bool:
+    inner = node.part if isinstance(node, Not) else node
+    return isinstance(node, Pattern) or isinstance(inner, Present)
+
+
+def _binders(node: Expression, around: tuple[Expression, ...]) -> list[Expression]:
+    """The calls and patterns that bind variables of a node from around it."""
+    if any(each is node for each in around):
+        return []
+    wanted, found = set(variables_of(node)), []
+    for each in around:
+        if not wanted.isdisjoint(variables_of(each)):
+            found.append(each)
+    return found
+
+
+def _bound_values(node: Expression, trial: Trial, around: tuple[Expression, ...]) -> str:
+    """What the variables of a call, a pattern or a constraint stand for."""
+    if not variables_of(node):
+        return "the event has no graph" if _lacks_graph(node, trial) else ""
+    source = node if generates(node) else all_of(*_binders(node, around))
+    names = variables_of(node)
+    found = [
+        {name: value for name, value in solution.items() if name in names}
+        for solution in trial.solutions(source, 10 * _MOST_VALUES)
+    ]
+    rows = list(dict.fromkeys(map(_assignment, found)))
+    shown = [*filter(None, rows[:_MOST_VALUES])]
+    if len(rows) > _MOST_VALUES:
+        shown.append("and more")
+    if shown or not generates(node):
+        return "; ".join(shown)
+    if _lacks_graph(node, trial):
+        return "the event has no graph"
+    return "" if trial.truth_of(node) == FAILED else "no rows"
+
+
+def _lacks_graph(node: Expression, trial: Trial) -> bool:
+    return isinstance(node, Pattern) and trial.event.graph is None
+
+
+def _assignment(solution: Mapping[str, Any]) -> str:
+    return ", ".join(f"?{name} = {_short(_value(value))}" for name, value in solution.items())
+
+
+def _value(value: Any) -> str:
+    """A value as subscriptions write it; an RDF term as Turtle does."""
+    return str(value) if isinstance(value, BlankNode | RdfLiteral) else format_value(value)
 
 
 def _joint(node: Expression, truth: Truth, parts: tuple[Explanation, ...]) -> str:
     """A remark where the parts alone would say otherwise: they are true of different bindings."""
     truths = [part.truth for part in parts]
+    if FAILED in truths or truth == FAILED:
+        return ""
     if isinstance(node, Not):
         apart = negation(truths[0])
-        said = "of another value it is not" if truth else "of every value it is"
-        return said if apart is not truth else ""
-    if isinstance(node, TruthTest):
-        return "" if (TRUTHS[truths[0]] == node.truth) is truth else "of another value it is"
-    apart = conjunction(truths) if isinstance(node, And) else disjunction(truths)
-    return "" if apart is truth else "each is true of some value, but not of the same"
+        said = "of another value it is not" if truth == TRUE else "of every value it is"
+    elif isinstance(node, TruthTest):
+        apart, said = truth_test(truths[0], node.truth), "of another value it is"
+    else:
+        apart = conjunction(truths) if isinstance(node, And) else disjunction(truths)
+        said = "each is true of some value, but not of the same"
+    return "" if apart == truth else said
 
 
 def _seen(node: Expression, trial: Trial) -> Iterator[Seen]:
@@ -174,13 +262,12 @@ def _seen(node: Expression, trial: Trial) -> Iterator[Seen]:
     if isinstance(inner, Present):
         return
     paths = _paths(inner)
-    alone = len(paths) == 1 and not (
-        isinstance(inner, Comparison) and not isinstance(inner.right, Constant)
-    )
+    is_mixed = isinstance(inner, Comparison) and not isinstance(inner.right, Constant)
+    alone = len(paths) == 1 and not is_mixed and not variables_of(inner)
     for path in paths:
         for value in _distinct(trial.event.values(path)):
             if isinstance(inner, Contains):
-                yield Seen(format_path(path), value, contains(inner, [value]), True)
+                yield Seen(format_path(path), value, int(contains(inner, [value])), True)
             elif alone and trial.event.multiple:
                 yield Seen(format_path(path), value, trial.truth(inner, {path: value}), True)
             else:

@@ -25,7 +25,6 @@ from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_wi
 from tamis.predicates.facts import NO_FACTS, Facts, conforms
 from tamis.predicates.region_literals import attributes_of
 from tamis.predicates.regions import Region
-from tamis.predicates.truth import Truth
 from tamis.predicates.witness import Tree, in_both, in_one
 
 
@@ -43,11 +42,11 @@ class Verdict(StrEnum):
 class Relation:
     """How a subscription ``a`` relates to a subscription ``b``; None is for what is not known."""
 
-    covers: Truth
+    covers: bool | None
     """Whether every event that matches ``b`` matches ``a``."""
-    covered: Truth
+    covered: bool | None
     """Whether every event that matches ``a`` matches ``b``."""
-    overlaps: Truth
+    overlaps: bool | None
     """Whether some event matches both."""
     both: Event | None
     """An event that matches both."""
@@ -123,7 +122,7 @@ def relation(a: Source, b: Source, schema: Facts | None = None) -> Relation:
     )
 
 
-def _truth(known: bool, contrary: Event | None) -> Truth:
+def _truth(known: bool, contrary: Event | None) -> bool | None:
     return True if known else None if contrary is None else False
 
 

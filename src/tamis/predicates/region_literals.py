@@ -49,7 +49,7 @@ def fulfils(literal: Literal, value: Value, taxonomy: Taxonomy | None) -> bool |
         if value == node.ancestor.value:
             return positive
         return None if isinstance(value, str) else False
-    return test(node, value, taxonomy) is positive
+    return test(node, value, taxonomy) == int(positive)
 
 
 def is_opaque(literal: Literal) -> bool:

@@ -1,4 +1,17 @@
-"""Three-valued truth of single predicates: True, False, or None for unknown.
+"""The values of truth, and the truth of single predicates.
+
+    FALSE      0
+    TRUE       1     the only one that matches
+    UNKNOWN    2     a missing attribute, an order across kinds
+    FAILED     3     an operator failed, or there were more bindings than the limit
+    OPEN       4     not decided yet; matchers use it, an evaluation never gives it
+
+    and        FALSE wins, then FAILED, then UNKNOWN
+    or         TRUE wins, then FAILED, then UNKNOWN
+    not        exchanges TRUE and FALSE
+    is …       TRUE or FALSE, but FAILED stays FAILED
+
+They are plain integers, so that arrays of ``int8`` hold them as they are.
 
 This is where the meaning of every predicate on attributes is written, once; the oracle applies it
 to bindings, and the compiled matchers to what they cannot decide by ranks.
@@ -7,8 +20,9 @@ to bindings, and the compiled matchers to what they cannot decide by ranks.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import singledispatch
+from typing import Final
 
 from tamis.model.kinds import Value, compare, equal
 from tamis.model.taxonomy.taxonomy import Taxonomy
@@ -26,49 +40,75 @@ from tamis.predicates.expression import (
 from tamis.predicates.operands import Constant
 from tamis.predicates.texts import compile_like, compile_regex, fold
 
-Truth = bool | None
-FALSE, TRUE, UNKNOWN, FAILED, OPEN = range(5)
-TRUTHS: Mapping[Truth, str] = {True: "true", False: "false", None: "unknown"}
-"""The words of ``is true``, ``is false`` and ``is unknown``."""
+Truth = int
+"""One of the five."""
+FALSE: Final = 0
+TRUE: Final = 1
+UNKNOWN: Final = 2
+FAILED: Final = 3
+OPEN: Final = 4
 
-_ORDERS: dict[str, Callable[[int], bool]] = {
-    "<": lambda order: order < 0,
-    "<=": lambda order: order <= 0,
-    ">": lambda order: order > 0,
-    ">=": lambda order: order >= 0,
+TRUTHS: Mapping[Truth, str] = {
+    FALSE: "false",
+    TRUE: "true",
+    UNKNOWN: "unknown",
+    FAILED: "failed",
 }
+"""Their words; all but the last are those of ``is true``, ``is false`` and ``is unknown``."""
+
+_NEGATIONS = (TRUE, FALSE, UNKNOWN, FAILED)
+_ORDERS: dict[str, tuple[Truth, Truth, Truth]] = {
+    "<": (FALSE, FALSE, TRUE),
+    "<=": (TRUE, FALSE, TRUE),
+    ">": (FALSE, TRUE, FALSE),
+    ">=": (TRUE, TRUE, FALSE),
+}
+"""For each operator the truth of an order of 0, 1 and -1, so that the order is the index."""
 
 
 def negation(truth: Truth) -> Truth:
-    """Not, where the negation of unknown is unknown."""
-    return None if truth is None else not truth
+    """Not, where the negation of unknown is unknown, and of failed is failed."""
+    return _NEGATIONS[truth]
 
 
 def conjunction(truths: Iterable[Truth]) -> Truth:
-    """And: false if any is false, else unknown if any is unknown."""
-    result: Truth = True
+    """And: false if any is false, else failed if any is, else unknown if any is."""
+    result = TRUE
     for truth in truths:
-        if truth is False:
-            return False
-        if truth is None:
-            result = None
+        if truth == FALSE:
+            return FALSE
+        if truth > result:
+            result = truth
     return result
 
 
 def disjunction(truths: Iterable[Truth]) -> Truth:
-    """Or: true if any is true, else unknown if any is unknown."""
-    return negation(conjunction(negation(truth) for truth in truths))
+    """Or: true if any is true, else failed if any is, else unknown if any is."""
+    result = FALSE
+    for truth in truths:
+        if truth == TRUE:
+            return TRUE
+        if truth > result:
+            result = truth
+    return result
+
+
+def truth_test(truth: Truth, asked: str) -> Truth:
+    """Whether a part is true, false or unknown, as asked; what failed stays failed."""
+    if truth == FAILED:
+        return FAILED
+    return TRUE if TRUTHS[truth] == asked else FALSE
 
 
 def holds(left: Value | None, operator: str, right: Value | None, *, ignore_case: bool) -> Truth:
     """A comparison of two values, either of which may be missing."""
     if left is None or right is None:
-        return None
+        return UNKNOWN
     if operator in EQUALITIES:
         same = _same(left, right) if ignore_case else equal(left, right)
-        return same if operator == "=" else not same
+        return TRUE if same is (operator == "=") else FALSE
     order = compare(left, right)
-    return None if order is None else _ORDERS[operator](order)
+    return UNKNOWN if order is None else _ORDERS[operator][order]
 
 
 def contains(node: Contains, values: Iterable[Value]) -> bool:
@@ -92,25 +132,39 @@ def _(node: Comparison, value: Value, taxonomy: Taxonomy | None) -> Truth:
 @test.register
 def _(node: Between, value: Value, taxonomy: Taxonomy | None) -> Truth:
     low, high = compare(value, node.low.value), compare(value, node.high.value)
-    return None if low is None or high is None else low >= 0 and high <= 0
+    if low is None or high is None:
+        return UNKNOWN
+    return TRUE if low >= 0 and high <= 0 else FALSE
 
 
 @test.register
 def _(node: In, value: Value, taxonomy: Taxonomy | None) -> Truth:
     same = _same if node.ignore_case else equal
-    return any(same(value, constant.value) for constant in node.values)
+    return int(any(same(value, constant.value) for constant in node.values))
 
 
 @test.register
 def _(node: IsA, value: Value, taxonomy: Taxonomy | None) -> Truth:
     assert taxonomy is not None
-    return taxonomy.is_a(value, str(node.ancestor.value)) if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return UNKNOWN
+    return int(taxonomy.is_a(value, str(node.ancestor.value)))
 
 
 @test.register
 def _(node: TextTest, value: Value, taxonomy: Taxonomy | None) -> Truth:
-    if not isinstance(value, str):
-        return None
+    return int(_text_matches(node, value)) if isinstance(value, str) else UNKNOWN
+
+
+@test.register
+def _(node: InCidr, value: Value, taxonomy: Taxonomy | None) -> Truth:
+    address = _address(value)
+    if address is None:
+        return UNKNOWN
+    return int(any(address in network for network in node.networks))
+
+
+def _text_matches(node: TextTest, value: str) -> bool:
     pattern = str(node.pattern.value)
     if node.operator == "like":
         return compile_like(pattern, ignore_case=node.ignore_case).search(value) is not None
@@ -123,12 +177,6 @@ def _(node: TextTest, value: Value, taxonomy: Taxonomy | None) -> Truth:
     if node.operator == "ends with":
         return value.endswith(pattern)
     return pattern in value
-
-
-@test.register
-def _(node: InCidr, value: Value, taxonomy: Taxonomy | None) -> Truth:
-    address = _address(value)
-    return None if address is None else any(address in network for network in node.networks)
 
 
 def _address(value: Value) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

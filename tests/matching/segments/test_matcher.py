@@ -22,6 +22,7 @@ from tamis.matching.points.of_events import MAX_POINTS
 from tamis.matching.segments import matcher as sieve_matcher
 from tamis.model.limits import Limits
 from tamis.predicates.expression import Expression
+from tamis.predicates.truth import FAILED
 from tests.contract.naive import count_bindings
 from tests.contract.strategies import dense_events, dense_expressions
 from tests.matching.strategies import PARENTS, record_batch, sample, subscriptions
@@ -340,20 +341,20 @@ def test_events_with_more_bindings_than_points(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("matcher", MATCHERS)
-def test_more_bindings_than_the_limit_are_an_error(matcher: str) -> None:
+def test_more_bindings_than_the_limit_are_no_match(matcher: str) -> None:
     limits = Limits(bindings=5_000)
     engine = tamis.Engine(matcher=matcher, limits=limits)
     engine.subscribe("a.x = -1 and a.y = -1", id="coupled")
     engine.subscribe("a.x = 1", id="alone")
     event = {"a": {"x": [*range(80)], "y": [*range(80)]}}
     table = pa.Table.from_pylist([event])
-    for ask in (engine.match, lambda event: engine.match_batch([event])):
-        with pytest.raises(tamis.LimitError, match="bindings"):
-            ask(event)
-    with pytest.raises(tamis.LimitError, match="bindings"):
-        engine.match_batch(table)
-    engine.unsubscribe("coupled")
-    assert engine.match(event) == ["alone"]
+    with pytest.warns(tamis.IncompleteWarning, match="bindings"):
+        assert engine.match(event) == ["alone"]
+    for source in ([event], table):
+        found = engine.match_batch(source)
+        assert found.ids() == ["alone"]
+        assert [(each.event, each.subscription) for each in found.incomplete] == [(0, "coupled")]
+    assert engine.explain("coupled", event).truth == FAILED
 
 
 def test_points_of_one_event_are_one_match() -> None:

@@ -299,7 +299,7 @@ def _comparison_verdicts(
             holds(first[i], node.operator, second[j], ignore_case=node.ignore_case)
             for i, j in zip(ours[bound].tolist(), theirs[bound].tolist())
         )
-        found[bound] = [truth is positive for truth in truths]
+        found[bound] = [truth == int(positive) for truth in truths]
         return found
     found[bound] = _compared(
         node, positive, _taken(first, ours[bound]), _taken(second, theirs[bound])

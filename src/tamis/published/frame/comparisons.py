@@ -70,7 +70,7 @@ class ComparisonAxis(LiveAxis):
         assert isinstance(node, Comparison)
         ours, theirs = (single_value(event.attributes, path) for path in (self.left, self.right))
         truth = holds(ours, node.operator, theirs, ignore_case=node.ignore_case)
-        return int(truth is positive)
+        return int(truth == int(positive))
 
 
 def with_comparisons(

@@ -1,0 +1,143 @@
+"""Operator calls on one event: each equivalent call is made once.
+
+Two calls are the same if one becomes the other by a one-to-one renaming of variables, and the
+operator sees the same elements of lists: ``p(?a, ?b)`` is ``p(?x, ?y)``, but not ``p(?z, ?z)``.
+
+An operator is called as ``function(event, *arguments)``: constants come as Python values,
+quantities as they are, variables as None. Without variables it returns True, False, or None for
+unknown. With variables it returns rows, one value for each variable in order (a bare value if
+there is one), or None for unknown. Whatever it raises makes the call FAILED, with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import islice
+from typing import Any, Protocol
+
+from tamis.bindings.choices import Choice, bound_event, part_of
+from tamis.bindings.substitution import Bound, Rows, Table, join_key
+from tamis.model.events.event import Event
+from tamis.model.kinds import to_value
+from tamis.model.paths import Path
+from tamis.model.rdf_terms import BlankNode, Iri, RdfLiteral, value_of_term
+from tamis.predicates.expression import Argument, Call
+from tamis.predicates.operands import Constant, Variable
+from tamis.predicates.truth import FALSE, TRUE, UNKNOWN
+
+_LONGEST = 300
+"""Characters of a reason that are shown."""
+
+
+class OperatorLike(Protocol):
+    """What a call needs of an operator."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What is called with the event and the arguments."""
+
+    @property
+    def paths(self) -> tuple[Path, ...] | None:
+        """The attributes that it reads; None if it may look at everything."""
+
+
+class Calls:
+    """The calls that were made on one event."""
+
+    def __init__(self, event: Event, operators: Mapping[str, OperatorLike], limit: int) -> None:
+        self._event = event
+        self._operators = operators
+        self._limit = limit
+        self._made: dict[Hashable, Rows] = {}
+
+    def keys(self, node: Call) -> Iterable[str]:
+        """The top-level keys with lists that the operator of a call reads."""
+        paths = self._paths(node)
+        multiple = self._event.multiple
+        return multiple if paths is None else multiple.intersection(path[0] for path in paths)
+
+    def paths(self, node: Call) -> list[Path] | None:
+        """The attributes that the operator of a call reads; None for everything."""
+        paths = self._paths(node)
+        return None if paths is None else list(paths)
+
+    def _paths(self, node: Call) -> tuple[Path, ...] | None:
+        operator = self._operators.get(node.name)
+        return () if operator is None else operator.paths
+
+    def table(self, node: Call, choice: Choice) -> tuple[Table, str]:
+        """What a call gives under a choice of elements, and why it failed if it did."""
+        names = list(dict.fromkeys(each.name for each in node.arguments if type(each) is Variable))
+        numbered = tuple(
+            names.index(each.name) if isinstance(each, Variable) else each
+            for each in node.arguments
+        )
+        seen = part_of(choice, self.paths(node)) if choice else ()
+        key = (node.name, numbered, seen)
+        rows = self._made.get(key)
+        if rows is None:
+            rows = self._made[key] = self._call(node, numbered, choice)
+        return Table(tuple(names), rows), f"{node} {rows.problem}" if rows.problem else ""
+
+    def _call(self, node: Call, numbered: tuple[Any, ...], choice: Choice) -> Rows:
+        operator = self._operators.get(node.name)
+        if operator is None:
+            return Rows.failed("has no operator of that name")
+        columns = [each for each in numbered if type(each) is int]
+        try:
+            event = bound_event(self._event, choice, self.paths(node))
+            given = operator.function(event, *map(_argument, node.arguments))
+            if columns and given is not None:
+                return self._rows(given, columns)
+        except Exception as error:  # whatever an operator raises is its failure, and is reported
+            said = f"raised {type(error).__name__}: {error}".removesuffix(": ")
+            return Rows.failed(said[:_LONGEST])
+        if given is None:
+            return Rows((), UNKNOWN)
+        truth = to_value(given) if type(given).__module__ == "numpy" else given
+        if type(truth) is bool:
+            return Rows((), TRUE if truth else FALSE)
+        what = type(given).__name__
+        return Rows.failed(f"gave a {what} in place of true, false or None for unknown")
+
+    def _rows(self, given: Any, columns: list[int]) -> Rows:
+        """The rows with one value for each variable; those that disagree with themselves go."""
+        if isinstance(given, bool | str | bytes | Mapping) or not isinstance(given, Iterable):
+            return Rows.failed(f"gave a {type(given).__name__} in place of rows for its variables")
+        rows = []
+        for number, raw in enumerate(islice(given, self._limit + 1)):
+            if number == self._limit:
+                return Rows.failed(f"gave more than {self._limit:,} rows, the limit of bindings")
+            values = (raw,) if len(columns) == 1 else raw
+            if not isinstance(values, tuple | list) or len(values) != len(columns):
+                return Rows.failed(f"gave {str(raw)[:50]!r} in place of {len(columns)} values")
+            row = _agreed(map(_bound, values), columns)
+            if row is not None:
+                rows.append(row)
+        return Rows(rows, TRUE if rows else FALSE)
+
+
+def _agreed(values: Iterable[Bound], columns: list[int]) -> tuple[Bound, ...] | None:
+    """One value for each variable; None if a repeated variable has different ones."""
+    found: dict[int, Bound] = {}
+    for column, value in zip(columns, values):
+        if column in found and join_key(found[column]) != join_key(value):
+            return None
+        found.setdefault(column, value)
+    return tuple(found.values())
+
+
+def _argument(argument: Argument) -> Any:
+    if isinstance(argument, Variable):
+        return None
+    return argument.value if isinstance(argument, Constant) else argument
+
+
+def _bound(raw: Any) -> Bound:
+    """A value of a row in canonical form."""
+    if isinstance(raw, Iri | BlankNode | RdfLiteral):
+        return value_of_term(raw)
+    value = to_value(raw)
+    if value is None:
+        raise ValueError("a null in a row: leave the row out")
+    return value
