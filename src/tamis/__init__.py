@@ -32,6 +32,7 @@ from tamis.errors import (
     SubscriptionError,
     TamisError,
     TaxonomyError,
+    TimestampError,
     UnknownIdError,
     UnsupportedError,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "TaxonomyError",
     "Templates",
     "Timestamp",
+    "TimestampError",
     "UnknownIdError",
     "UnsupportedError",
     "Verdict",

@@ -9,6 +9,7 @@
     ├── SchemaError          a schema that contradicts itself, or an invalid extension
     ├── LimitError           input that is larger than its documented limit
     ├── TaxonomyError        a taxonomy with a cycle, or an unknown term
+    ├── TimestampError       not an instant between the years 1 and 9999 (also a ValueError)
     ├── DuplicateIdError     the id is already in use
     ├── UnknownIdError       no subscription has this id (also a KeyError)
     ├── StorageError         a damaged file, a foreign one, or one of another version
@@ -93,6 +94,10 @@ class LimitError(TamisError):
 
 class TaxonomyError(TamisError):
     """A taxonomy that contradicts itself, or an unknown term."""
+
+
+class TimestampError(TamisError, ValueError):
+    """A value that is not an instant between the years 1 and 9999."""
 
 
 class DuplicateIdError(TamisError):

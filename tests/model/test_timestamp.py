@@ -2,11 +2,13 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.errors import TamisError, TimestampError
 from tamis.model.timestamp import Timestamp
 
 FIRST = Timestamp.parse("0001-01-01").nanoseconds
@@ -58,8 +60,48 @@ def test_iso_texts_and_their_canonical_form(text, same):
     ],
 )
 def test_texts_that_are_no_timestamps(text):
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(TimestampError, match=r"."):
         Timestamp.parse(text)
+
+
+@pytest.mark.parametrize("nanoseconds", [None, 0.0, 1e9, True, "0", float("nan"), [1]])
+def test_only_whole_numbers_count_nanoseconds(nanoseconds):
+    with pytest.raises(TimestampError, match="a whole number of nanoseconds, not"):
+        Timestamp(nanoseconds)
+
+
+def test_the_integers_of_numpy_are_whole_numbers():
+    assert type(Timestamp(np.int64(5)).nanoseconds) is int
+    assert Timestamp(np.int64(5)) == Timestamp(5)
+
+
+@pytest.mark.parametrize("moment", [None, 5, "2024-01-01", pd.NaT, timedelta(1)])
+def test_only_dates_and_datetimes_make_a_timestamp(moment):
+    with pytest.raises(TimestampError, match="a datetime or a date makes a timestamp"):
+        Timestamp.of(moment)
+
+
+@pytest.mark.parametrize("text", [None, 5, b"2024-01-01"])
+def test_only_texts_are_parsed(text):
+    with pytest.raises(TimestampError, match="is not an ISO 8601 timestamp"):
+        Timestamp.parse(text)
+
+
+def test_an_error_of_timestamps_is_one_of_tamis_and_of_values():
+    assert issubclass(TimestampError, TamisError)
+    assert issubclass(TimestampError, ValueError)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+        datetime.max.replace(tzinfo=timezone(-timedelta(hours=12))),
+    ],
+)
+def test_a_zone_may_lead_out_of_the_calendar(moment):
+    with pytest.raises(TimestampError, match="years 1 and 9999"):
+        Timestamp.of(moment)
 
 
 @given(st.integers(FIRST, LAST))
@@ -103,7 +145,7 @@ def test_the_nanoseconds_of_pandas_are_kept():
     assert Timestamp.of(pd.Timestamp(text, tz="Asia/Tokyo")) == Timestamp.parse(text + "+09:00")
 
 
-@pytest.mark.parametrize("nanoseconds", [FIRST - 1, LAST + 1, 10**30])
+@pytest.mark.parametrize("nanoseconds", [FIRST - 1, LAST + 1, 2**70, 10**30])
 def test_beyond_the_calendar(nanoseconds):
-    with pytest.raises(ValueError, match="years 1 and 9999"):
+    with pytest.raises(TimestampError, match="years 1 and 9999"):
         Timestamp(nanoseconds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tamis.errors import LimitError
 
@@ -47,6 +47,24 @@ class Limits:
     """Nanoseconds that an average event may pay for a subscription without a warning."""
     cost: float = math.inf
     """Nanoseconds that an average event may pay for a subscription at all."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check = _is_cost if field.name in _COSTS else _is_size
+            if not check(given := getattr(self, field.name)):
+                kind = "a number from 0 to inf" if field.name in _COSTS else "a whole number from 1"
+                raise LimitError(f"the limit '{field.name}' must be {kind}, not {given!r:.100}")
+
+
+_COSTS = ("costly", "cost")
+
+
+def _is_size(given: object) -> bool:
+    return type(given) is int and given >= 1
+
+
+def _is_cost(given: object) -> bool:
+    return type(given) in (int, float) and given >= 0  # type: ignore[operator]  # and not NaN
 
 
 LIMITS = Limits()

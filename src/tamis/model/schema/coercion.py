@@ -5,6 +5,7 @@ A string that cannot be read as what the schema says stays a string.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
@@ -67,14 +68,17 @@ def _number(text: str) -> int | float:
         if LEAST_INTEGER <= integer <= GREATEST_INTEGER:
             return integer
     if not _NUMBER.fullmatch(text):
-        raise ValueError("no number")
-    return float(text)
+        raise ValueError("not a number")
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number beyond the range of floats")
+    return number
 
 
 def _boolean(text: str) -> bool:
     found = _BOOLEANS.get(text.strip().lower())
     if found is None:
-        raise ValueError("no boolean")
+        raise ValueError("not a boolean")
     return found
 
 
