@@ -70,6 +70,17 @@ def test_outputs(folder: Path, run: Run) -> None:
     assert not list(folder.glob("*.part"))
 
 
+@pytest.mark.parametrize("format", ["ndjson", "table", "parquet"])
+def test_an_output_that_is_a_link_stays_one(folder: Path, run: Run, format: str) -> None:
+    (folder / "elsewhere").mkdir()
+    (folder / "link").symlink_to("elsewhere/matches")
+    common = ("match", "events.ndjson", "-s", "subscriptions.csv", "-f", format, "-o")
+    for _ in range(2):
+        assert run(*common, "link").exit_code == 0
+        assert (folder / "link").is_symlink()
+        assert [path.name for path in (folder / "elsewhere").iterdir()] == ["matches"]
+
+
 def test_table_shows_the_first_matches(folder: Path, run: Run) -> None:
     write_ndjson(folder / "many.ndjson", [{"category": "toy"}] * 1_200)
     shown = run("match", "many.ndjson", "-s", "subscriptions.csv", "-f", "table").stdout

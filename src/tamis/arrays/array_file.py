@@ -8,9 +8,9 @@ known are ignored. A file of a newer format is refused by a message that tells t
 for that, the preamble, its checksum and the key ``needs`` are the same in all formats.
 
 A file is written beside its place and renamed, so that a crash leaves the old one or the new one,
-and whoever has the old one open keeps it. Never change a file in place: a process that has mapped
-it dies when it reads beyond a new end. A process that is killed while it writes can leave a
-``*.tmp`` file behind.
+and whoever has the old one open keeps it. A symbolic link stays: its target is written. Never
+change a file in place: a process that has mapped it dies when it reads beyond a new end. A process
+that is killed while it writes can leave a ``*.tmp`` file behind.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import math
 import mmap
 import os
 import secrets
+import stat
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
-from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -93,28 +93,30 @@ def save_arrays(
     """Write arrays of numbers and a header of JSON, atomically; equal content gives equal bytes."""
     stored = {name: np.asarray(arrays[name]) for name in sorted(arrays)}
     entries = _layout(stored)
-    check_limit(len(_head(entries, header)), MAX_HEAD, "bytes of table and header", f" in {path}")
+    name = _name(path)
+    check_limit(len(_head(entries, header)), MAX_HEAD, "bytes of table and header", f" in {name}")
     try:
-        with _replacing(Path(path)) as file:
+        with _replacing(_destination(name)) as file:
             _write(file, entries, stored, header)
-    except OSError as error:
-        reason = error.strerror or error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         remedy = "check the folder, its permissions and its free space"
-        raise StorageError(f"cannot write {os.fspath(path)}: {reason}; {remedy}") from error
+        raise StorageError(f"cannot write {name}: {reason}; {remedy}") from error
 
 
 def open_arrays(path: str | os.PathLike[str], verify: bool = True) -> ArrayFile:
     """Map a file; without ``verify`` its head is checked and its arrays are not read."""
+    path = _name(path)
     try:
-        if not S_ISREG(os.stat(path).st_mode):
-            raise StorageError(f"{os.fspath(path)} is no file of arrays: give the path of a file")
+        if not stat.S_ISREG(mode := os.stat(path).st_mode):
+            raise StorageError(f"{path} is {_sort(mode)}: give the path of a file")
         with open(path, "rb") as file:
             head_size, document = _read_head(path, file)
             memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         remedy = "check the path and its permissions"
-        raise StorageError(f"cannot read {os.fspath(path)}: {reason}; {remedy}") from error
+        raise StorageError(f"cannot read {path}: {reason}; {remedy}") from error
     try:
         entries = _table(document.get("arrays"), len(memory) - head_size)
         if not isinstance(header := document.get("header"), dict):
@@ -128,13 +130,14 @@ def open_arrays(path: str | os.PathLike[str], verify: bool = True) -> ArrayFile:
 
 def fingerprint(path: str | os.PathLike[str]) -> str:
     """A name for the content of a file, from its head, which has the checksums of all else."""
+    path = _name(path)
     try:
         with open(path, "rb") as file:
             head_size, _ = _read_head(path, file)
             file.seek(0)
             return hashlib.blake2b(file.read(head_size), digest_size=12).hexdigest()
     except OSError as error:
-        raise StorageError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+        raise StorageError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 class ArrayFile(Mapping[str, NDArray[Any]]):
@@ -256,6 +259,35 @@ def _chunks(array: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[memoryview]:
     step = _CHUNK // dtype.itemsize
     for start in range(0, array.size, step):
         yield np.ascontiguousarray(flat[start : start + step], dtype).view(np.uint8).data
+
+
+def _name(path: str | os.PathLike[str]) -> str:
+    """The path as a string; numbers, which Python takes for open files, are refused."""
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(name, str) or not name:
+        raise StorageError(f"a path is a string or a pathlib.Path, not {path!r:.50}")
+    return name
+
+
+def _destination(name: str) -> Path:
+    """The regular file behind all links, whether it is there or not."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(mode := os.stat(name).st_mode):
+            raise StorageError(f"cannot write {name}: it is {_sort(mode)}; give the path of a file")
+    return Path(os.path.realpath(name))
+
+
+_SORTS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+}
+
+
+def _sort(mode: int) -> str:
+    return _SORTS.get(stat.S_IFMT(mode), "not a file")
 
 
 @contextlib.contextmanager

@@ -160,8 +160,12 @@ def open_writer(
 
 @contextmanager
 def opened(path: Path, *, whole: bool = True) -> Iterator[BinaryIO]:
-    """A file to write; if it must be whole, it is written beside its place and renamed."""
+    """A file to write; if it must be whole, it is written beside its place and renamed.
+
+    A symbolic link stays one: its target is written.
+    """
     beside = whole and (path.is_file() or not path.exists())
+    path = Path(os.path.realpath(path)) if beside else path
     written = path.with_name(path.name + ".part") if beside else path
     try:
         file = written.open("wb")
