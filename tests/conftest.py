@@ -6,7 +6,7 @@ examples each time, looks for seconds.
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -58,6 +58,21 @@ def no_silent_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
         count(self, reason, rows)
 
     monkeypatch.setattr(Fallbacks, "count", strict)
+
+
+@pytest.fixture
+def run() -> Callable[..., Any]:
+    """Runs the command line in this process; an exception that escapes fails the test."""
+    from typer.testing import CliRunner
+
+    from tamis.cli.main import app
+
+    def run(*arguments: str, input: str | bytes | None = None) -> Any:
+        return CliRunner().invoke(
+            app, list(arguments), input=input, prog_name="tamis", catch_exceptions=False
+        )
+
+    return run
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

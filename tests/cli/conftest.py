@@ -1,4 +1,4 @@
-"""Small files of events and subscriptions in every format, and a way to run the command line."""
+"""Small files of events and subscriptions in every format."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner, Result
 
-from tamis.cli.main import app
-from tests.cli.samples import EVENTS, EXTENSION, SCHEMA, SUBSCRIPTIONS, TAXONOMY, Run, write_ndjson
+from tests.cli.samples import EVENTS, EXTENSION, SCHEMA, SUBSCRIPTIONS, TAXONOMY, write_ndjson
 
 
 @pytest.fixture
@@ -39,15 +37,3 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA), "utf-8")
     (tmp_path / "extension.json").write_text(json.dumps(EXTENSION), "utf-8")
     return tmp_path
-
-
-@pytest.fixture
-def run() -> Run:
-    """Runs the command line in this process; an exception that escapes fails the test."""
-
-    def run(*arguments: str, input: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(
-            app, list(arguments), input=input, prog_name="tamis", catch_exceptions=False
-        )
-
-    return run

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from typer.testing import Result
 
 from tests.cli.samples import Run, write_ndjson
@@ -46,6 +48,7 @@ def test_report_as_json(folder: Path, run: Run) -> None:
     assert sorted(found) == [1, 2, 3, 4, 5, 6, 7]
     assert found[1] == {
         "row": 1,
+        "file_line": 2,
         "id": "typo",
         "line": 1,
         "column": 1,
@@ -55,7 +58,7 @@ def test_report_as_json(folder: Path, run: Run) -> None:
     }
     assert (found[2]["line"], found[2]["column"]) == (2, 6)
     assert found[3]["severity"] == "warning"
-    assert found[4]["message"] == "the id stands in row 0 too"
+    assert found[4]["message"] == "line 1 has the same id"
     assert "did you mean 'price'?" in found[5]["message"]
     assert "did you mean 'chair'?" in found[6]["message"]
     assert "8 checked, 6 faulty, 1 with a warning" in result.stderr
@@ -77,9 +80,65 @@ def test_report_as_text_shows_place_and_caret(folder: Path, run: Run) -> None:
     write_ndjson(folder / "rows.ndjson", ROWS[:2])
     result = run("check", "rows.ndjson", "--events", "events.ndjson")
     message, *shown = result.stdout.splitlines()
-    assert message.startswith("rows.ndjson: row 1, id 'typo': error: line 1, column 1: unknown")
+    assert message.startswith(
+        "rows.ndjson: line 2, id 'typo': error: in the text, line 1, column 1: unknown"
+    )
     assert message.endswith("'prise'; did you mean 'price'?")
     assert shown == ["  prise < 5", "  ^"]
+
+
+def test_lines_are_those_of_the_file(folder: Path, run: Run) -> None:
+    text = (
+        '"id\r\nof it",id,subscription\r\n'  # lines 1 and 2
+        "x,a,true\n"
+        "\n"
+        'x,b,"price <\n5\nand ("\n'  # lines 5 to 7
+        'x,c,"a ""quoted"" text"\n'
+        'x,"d\n","("'
+    )
+    for mark in ("", "\ufeff"):
+        (folder / "rows.csv").write_bytes((mark + text).encode())
+        found = problems(run("check", "rows.csv", "--format", "json"))
+        assert [(each["row"], each["file_line"]) for each in found] == [(1, 5), (2, 8), (3, 9)]
+    shown = run("check", "rows.csv").stdout
+    assert "rows.csv: line 5, id 'b': error: in the text, line 3, column 6: " in shown
+
+
+def test_a_cell_that_is_longer_than_most_leaves_rows_without_lines(folder: Path, run: Run) -> None:
+    note = "x" * 200_000
+    (folder / "rows.csv").write_text(f"id,subscription,note\na,(,\nb,(,{note}\n", "utf-8")
+    lines = run("check", "rows.csv").stdout.splitlines()
+    places = [line.split(":")[1] for line in lines if line.startswith("rows.csv")]
+    assert places == [" line 2, id 'a'", " row 1, id 'b'"]
+
+
+def test_elements_of_json_are_named_by_row_and_line(folder: Path, run: Run) -> None:
+    (folder / "rows.json").write_text(
+        '[\n{"id": "a", "subscription": "true"}, {"id": "b",\n"subscription": "("}\n\n,{}, 5]',
+        "utf-8",
+    )
+    result = run("check", "rows.json")
+    places = [line.split(":")[1] for line in result.stdout.splitlines() if "rows.json" in line]
+    assert places == [" row 1, line 2, id 'b'", " row 2, line 5", " row 3, line 5"]
+    assert "4 checked, 3 faulty" in result.stderr
+
+
+def test_rows_of_parquet_are_numbered(folder: Path, run: Run) -> None:
+    rows = pa.table({"id": ["a", "b"], "subscription": ["true", "("]})
+    parquet.write_table(rows, folder / "rows.parquet")
+    assert run("check", "rows.parquet").stdout.startswith("rows.parquet: row 1, id 'b': error: ")
+
+
+def test_a_line_that_is_no_row_does_not_hide_the_others(folder: Path, run: Run) -> None:
+    lines = [b"{", b'{"id": "a", "subscription": "("}', b"\xff", b'{"id": "b"}', b"[]"]
+    (folder / "rows.ndjson").write_bytes(b"\n".join(lines))
+    result = run("check", "rows.ndjson", "--format", "json")
+    assert [each["file_line"] for each in problems(result)] == [1, 2, 3, 4, 5]
+    assert "5 checked, 5 faulty" in result.stderr
+
+
+def test_a_text_needs_no_place(run: Run) -> None:
+    assert run("check", "--text", "(").stdout.startswith("the text: error: line 1, column 2: ")
 
 
 def test_warnings_are_allowed(run: Run) -> None:
@@ -96,7 +155,9 @@ def test_standard_input(folder: Path, run: Run) -> None:
     assert run("check", "-", "--input-format", "csv", input=data).exit_code == 0
     result = run("check", "-", input=b'{"id": "a", "subscription": "("}')
     assert result.exit_code == 1
-    assert result.stdout.startswith("standard input: row 0, id 'a': error: line 1, column 2")
+    assert result.stdout.startswith(
+        "standard input: line 1, id 'a': error: in the text, line 1, column 2"
+    )
 
 
 @pytest.mark.parametrize("text", ["near('Bronx', ?d)", "category is a 'toy'", "price = now()"])

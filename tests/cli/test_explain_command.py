@@ -58,7 +58,9 @@ def test_other_subscriptions_of_the_file_may_be_faulty(folder: Path, run: Run) -
     assert run("explain", INLINE, "-s", "mixed.ndjson", "--id", "good").exit_code == 0
     result = run("explain", INLINE, "-s", "mixed.ndjson", "--id", "bad")
     assert result.exit_code == 1
-    assert result.stderr.startswith("tamis: mixed.ndjson: row 0, id 'bad': line 1, column 2")
+    assert result.stderr.startswith(
+        "tamis: mixed.ndjson: line 1, id 'bad': in the text, line 1, column 2"
+    )
 
 
 def test_contradiction_is_a_warning(run: Run) -> None:

@@ -124,7 +124,7 @@ BAD_EVENTS = {
     "comma.json": (b'[{"a": 1},\n]', "line 1, column 10"),
     "glued.json": (b'[{"a": 1} {"a": 2}]', "expecting ',' or ']' at line 1, column 11"),
     "open.json": (b'[{"a": 1}', "expecting ',' or ']'"),
-    "behind.json": (b"[{}] 1", "extra data behind the array"),
+    "behind.json": (b"[{}] 1", "extra data after the array"),
     "value.json": (b"[{}, 1]", "row 1: a JSON event is an object, not a number"),
     "twice.json": (b'[{"a": 1, "a": 2}]', "row 0: the key 'a' stands twice"),
     "deep.json": (b"[" * 100_000, "levels deep"),
@@ -146,14 +146,23 @@ def test_bad_events(folder: Path, run: Run, name: str) -> None:
 
 
 BAD_SUBSCRIPTIONS = {
-    "text.csv": (b"id,subscription\na,price <\n", "row 0, id 'a': line 1, column 8"),
-    "column.csv": (b"id,text\na,b\n", "row 0: no column 'subscription'; there are 'id', 'text'"),
+    "text.csv": (
+        b"id,subscription\na,price <\n",
+        "line 2, id 'a': in the text, line 1, column 8",
+    ),
+    "column.csv": (
+        b"id,text\na,b\n",
+        "line 2, id 'a': no column 'subscription'; there are 'id', 'text'",
+    ),
     "flag.csv": (b"id,subscription,enabled\na,true,maybe\n", "'enabled' is true or false"),
-    "line.ndjson": (b'{"id": "a"\n', "line 1: no JSON"),
-    "row.json": (b"[1]", "row 0: a row is an object"),
+    "line.ndjson": (
+        b'{"id": "a"\n',
+        "line 1: no JSON: expecting ',' delimiter at line 1, column 11",
+    ),
+    "row.json": (b"[1]", "row 0, line 1: a row is an object"),
     "twice.json": (b'{"id": "a", "id": "b"}', "the key 'id' stands twice"),
     "utf8.ndjson": (b'\n{"id": "\xff"}', "line 2: no UTF-8"),
-    "many.csv": (b"id,subscription\na,(\nb,(\n", "faulty rows besides: 1"),
+    "many.csv": (b"id,subscription\na,(\nb,(\n", "and 1 more faulty\n"),
     "id.json": (b'[{"id": 7, "subscription": "true"}]', "an id is a string"),
 }
 
@@ -166,6 +175,65 @@ def test_bad_subscriptions(folder: Path, run: Run, name: str) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith(f"tamis: {name}: ")
     assert said in result.stderr
+
+
+def test_faulty_subscriptions_are_skipped_if_you_say_so(folder: Path, run: Run) -> None:
+    (folder / "some.csv").write_text(
+        "id,subscription\ncheap,price < 5\n\nbad,\"price <\n5 and (\"\ntoys,category = 'toy'\n"
+        "cheap,true\n",
+        "utf-8",
+    )
+    assert run("match", "events.ndjson", "-s", "some.csv").stdout == ""
+    result = run("match", "events.ndjson", "-s", "some.csv", "--skip-faulty")
+    assert result.exit_code == 1
+    assert sorted(pairs(result.stdout)) == MATCHES
+    said = result.stderr.splitlines()
+    assert said[0].startswith(
+        "tamis: skipped: some.csv: line 4, id 'bad': in the text, line 2, column 8: "
+    )
+    assert "tamis: skipped: some.csv: line 7, id 'cheap': " in result.stderr
+    assert said[-1].endswith(" s; skipped 2 subscriptions")
+
+
+def test_lines_that_are_no_rows_are_skipped_if_you_say_so(folder: Path, run: Run) -> None:
+    lines = [b'{"id": "cheap", "subscription": "price < 5"}', b"", b"{", b"[1]", b'{"id": "x"}']
+    (folder / "some.ndjson").write_bytes(b"\n".join(lines))
+    result = run("match", "events.ndjson", "-s", "some.ndjson", "--skip-faulty")
+    assert pairs(result.stdout) == MATCHES[:1]
+    places = [line.split(": ")[3] for line in result.stderr.splitlines()[:-1]]
+    assert places == ["line 3", "line 4", "line 5, id 'x'"]
+
+
+def test_faulty_events_are_skipped_if_you_say_so(folder: Path, run: Run) -> None:
+    lines = ['{"price": 1}', "", '{"price": 1e400}', '{"price": ', '{"price": 2}']
+    (folder / "some.ndjson").write_text("\n".join(lines), "utf-8")
+    assert run("match", "some.ndjson", "-s", "subscriptions.csv").exit_code == 1
+    result = run("match", "some.ndjson", "-s", "subscriptions.csv", "--skip-faulty")
+    assert result.exit_code == 1
+    assert pairs(result.stdout) == [(0, "cheap"), (3, "cheap")]
+    assert "tamis: skipped: some.ndjson: no JSON: the number 1e400 is beyond" in result.stderr
+    assert "at line 3, column 11" in result.stderr
+    assert "at line 4, column" in result.stderr
+    assert result.stderr.endswith(" s; skipped 2 events\n")
+    (folder / "some.json").write_text('[{"price": 1}, 5, {"price": 2}]', "utf-8")
+    result = run("match", "some.json", "-s", "subscriptions.csv", "--skip-faulty")
+    assert pairs(result.stdout) == [(0, "cheap"), (2, "cheap")]
+    assert "tamis: skipped: some.json: row 1: a JSON event is an object" in result.stderr
+
+
+def test_an_event_that_cannot_be_matched_is_skipped_if_you_say_so(folder: Path, run: Run) -> None:
+    many = list(range(400))
+    write_ndjson(folder / "many.ndjson", [{"a": many, "b": many}, {"a": -1, "b": 0}])
+    write_ndjson(folder / "pair.ndjson", [{"id": "p", "subscription": "a + b < 0"}])
+    result = run("match", "many.ndjson", "-s", "pair.ndjson", "--skip-faulty")
+    assert pairs(result.stdout) == [(1, "p")]
+    assert "tamis: skipped: many.ndjson: row 0: the event has 160,000 bindings" in result.stderr
+
+
+def test_nothing_skipped_is_well(folder: Path, run: Run) -> None:
+    result = run("match", "events.ndjson", "-s", "subscriptions.csv", "--skip-faulty")
+    assert result.exit_code == 0
+    assert "skipped" not in result.stderr
 
 
 @pytest.mark.parametrize("data", [b"[1]", b'{"a": "b"}', b'{"a": ["b"], "b": ["a"]}', b"{"])

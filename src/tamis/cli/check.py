@@ -12,7 +12,7 @@ import typer
 
 from tamis.cli.files import STANDARD_INPUT, open_source, read_source
 from tamis.cli.match import InputFormatOption, SchemaOption, TaxonomyOption
-from tamis.cli.subscription_files import new_engine, read_rows
+from tamis.cli.subscription_files import FileRow, new_engine, read_rows
 from tamis.console import UsageError, located, say, split_hint
 from tamis.engine.engine import Engine
 from tamis.errors import (
@@ -49,6 +49,7 @@ class Problem:
     """Something wrong with the subscription in a row; line and column are those of its text."""
 
     row: int
+    file_line: int | None
     id: Any
     line: int | None
     column: int | None
@@ -56,6 +57,7 @@ class Problem:
     message: str
     hint: str | None
     shown: str
+    """All of it, as text."""
 
     def to_json(self) -> str:
         """The problem as one line."""
@@ -83,10 +85,11 @@ def check(
         ReportFormat, typer.Option("--format", "-f", help="Form of the report.")
     ] = ReportFormat.TEXT,
 ) -> None:
-    """Parse and validate subscriptions, and report each problem with its place.
+    """Check subscriptions, and report each problem with the line of the file and the reason.
 
-    Subscriptions that contradict themselves, and so never match, or that cost every event dearly,
-    are warnings. The exit code is 1 if there are errors, and 0 if there are none or only warnings.
+    You get a warning for a subscription that contradicts itself, and so never matches, and for one
+    that makes matching slow. The exit code is 1 if there are errors, and 0 if there are none or
+    only warnings.
     """
     if (file is None) == (text is None):
         raise UsageError("give either a FILE of subscriptions or --text TEXT")
@@ -95,7 +98,7 @@ def check(
     attributes = None if events is None else _attributes(events)
     checker = Checker(new_engine(taxonomy, schema), attributes)
     if text is not None:
-        name, rows = "the text", iter([{"id": "text", "subscription": text}])
+        name, rows = "the text", iter([FileRow(0, None, "", {"id": "text", "subscription": text})])
     else:
         source = open_source(str(file), input_format)
         name, rows = source.name, read_rows(source)
@@ -112,8 +115,7 @@ def _report(name: str, problem: Problem, format: ReportFormat) -> bool:
     if format is ReportFormat.JSON:
         typer.echo(problem.to_json())
     else:
-        place = f"{name}: row {problem.row}, id {problem.id!r}"
-        typer.echo(f"{place}: {problem.severity}: {problem.shown}")
+        typer.echo(f"{name}: {problem.shown}")
     return problem.severity == "error"
 
 
@@ -123,11 +125,11 @@ class Checker:
     def __init__(self, engine: Engine, attributes: Collection[str] | None) -> None:
         self._engine = engine
         self._attributes = attributes
-        self._first_rows: dict[str, int] = {}
+        self._first_places: dict[str, str] = {}
         self.rows = 0
         self.warnings = 0
 
-    def problems(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Problem]:
+    def problems(self, rows: Iterable[FileRow]) -> Iterator[Problem]:
         """The problems of all rows, in their order."""
         for row in rows:
             problem = self._problem(row)
@@ -136,33 +138,51 @@ class Checker:
                 self.warnings += problem.severity == "warning"
                 yield problem
 
-    def _problem(self, row: Mapping[str, Any]) -> Problem | None:
-        id = row["id"]
+    def _problem(self, row: FileRow) -> Problem | None:
         try:
             warned = self._take(row)
         except TamisError as error:
-            located_at = error if isinstance(error, ParseError) else None
-            line = located_at.line if located_at else None
-            column = located_at.column if located_at else None
-            message, hint = split_hint(error)
-            return Problem(self.rows, id, line, column, "error", message, hint, str(error))
+            return _error(row, error)
         if warned is None:
             return None
+        id = row.content["id"]
         message = warned.replace(f"the subscription {id!r} ", "the subscription ", 1)
-        return Problem(self.rows, id, None, None, "warning", message, None, message)
+        shown = f"{_before(row)}warning: {message}"
+        return Problem(row.number, row.line, id, None, None, "warning", message, None, shown)
 
-    def _take(self, row: Mapping[str, Any]) -> str | None:
+    def _take(self, row: FileRow) -> str | None:
         """Put a row into the engine; return the warning that it never matches, or is costly."""
+        if row.fault is not None:
+            raise row.fault
+        id, subscription = row.content["id"], row.content["subscription"]
         if self._attributes is not None:
-            _check_attributes(row["subscription"], self._attributes)
-        found, remarks = self._engine.loader.add([row], errors="collect")
+            _check_attributes(subscription, self._attributes)
+        found, remarks = self._engine.loader.add([row.content], errors="collect")
         for rejected in found.rejected:
             if isinstance(rejected.error, DuplicateIdError):
-                first = self._first_rows[row["id"]]
-                raise DuplicateIdError(f"the id stands in row {first} too")
+                raise DuplicateIdError(f"{self._first_places[id]} has the same id")
             raise rejected.error
-        self._first_rows[row["id"]] = self.rows
+        self._first_places[id] = row.place
         return remarks[0].message if remarks else None
+
+
+def _error(row: FileRow, error: TamisError) -> Problem:
+    message, hint = split_hint(error)
+    line = column = None
+    text = ""
+    if isinstance(error, ParseError):
+        line, column = error.line, error.column
+        text = "in the text, " if row.place else ""
+    shown = f"{_before(row)}error: {text}{error}"
+    id = row.content.get("id")
+    return Problem(row.number, row.line, id, line, column, "error", message, hint, shown)
+
+
+def _before(row: FileRow) -> str:
+    """The place and the id of a row, to stand before what is said about it."""
+    if not row.place:
+        return ""
+    return f"{row.place}, id {row.content['id']!r}: " if "id" in row.content else f"{row.place}: "
 
 
 def _check_attributes(source: Any, known: Collection[str]) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from tamis.cli.files import STANDARD_INPUT, open_source, read_source
 from tamis.cli.match import InputFormatOption, SchemaOption, TaxonomyOption
-from tamis.cli.subscription_files import new_engine, read_rows
+from tamis.cli.subscription_files import Faulty, FileRow, new_engine, read_rows
 from tamis.console import UsageError, console, located, say
 from tamis.engine.engine import Engine
 from tamis.engine.explanation import Explanation
@@ -62,8 +62,8 @@ def explain(
 ) -> None:
     """Show why a subscription matches an event, or why not.
 
-    Each clause is shown with its truth on the event, ✓ true, ✗ false or ? unknown, and with the
-    values that it saw. Whether it matches or not, the exit code is 0.
+    You see each clause with the values that it met in the event, and whether it is ✓ true, ✗ false
+    or ? unknown. The exit code is 0 whether it matches or not.
     """
     if (subscription is None) == (subscriptions is None):
         raise UsageError("give either --subscription TEXT, or --subscriptions FILE and --id ID")
@@ -87,15 +87,23 @@ def _subscribe(engine: Engine, name: str, id: str) -> tuple[str, Iterable[Remark
     source = open_source(name)
     with located(source.name):
         ids = []
-        for number, row in enumerate(read_rows(source)):
-            if row["id"] == id:
-                found, remarks = engine.loader.add([row], errors="collect")
-                for rejected in found.rejected:
-                    raise SubscriptionError(f"row {number}, id {id!r}: {rejected.error}")
-                return id, remarks
-            ids.append(str(row["id"]))
+        for row in read_rows(source):
+            if row.content.get("id") == id:
+                return id, _subscribe_row(engine, row)
+            ids.append(str(row.content.get("id")))
         hint = suggestion(id, ids[:10_000])
         raise UnknownIdError(f"no subscription has the id {id!r}" + (f"; {hint}" if hint else ""))
+
+
+def _subscribe_row(engine: Engine, row: FileRow) -> Iterable[Remark]:
+    """Take a row, and return the remarks on it."""
+    id = row.content["id"]
+    if row.fault is not None:
+        raise SubscriptionError(str(Faulty(row.place, id, row.fault)))
+    found, remarks = engine.loader.add([row.content], errors="collect")
+    for rejected in found.rejected:
+        raise SubscriptionError(str(Faulty(row.place, id, rejected.error)))
+    return remarks
 
 
 def _event(given: str, row: int, input_format: InputFormatOption, schema: Schema | None) -> Event:

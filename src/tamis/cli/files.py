@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tamis.cli.json_files import documents
 from tamis.console import UsageError, located
-from tamis.errors import EventError, suggestion
+from tamis.errors import EventError, TamisError, suggestion
 from tamis.model.events.event import Event
-from tamis.model.events.readers import read_arrow, read_json, read_ndjson
+from tamis.model.events.json_events import read_line
+from tamis.model.events.readers import read_arrow, read_json
 from tamis.model.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from tamis.model.schema.schema import Schema
 
 STANDARD_INPUT = "-"
+
+Skip = Callable[[TamisError], None]
+"""What becomes of an event that cannot be read."""
 
 
 class Format(StrEnum):
@@ -74,15 +78,21 @@ def _format_of(name: str) -> Format:
     if suffix not in SUFFIXES:
         said = f"the suffix {suffix!r}" if suffix else "no suffix"
         hint = suggestion(suffix, SUFFIXES) or f"known are {', '.join(SUFFIXES)}"
-        raise UsageError(f"{name} has {said}, which tells no format; {hint}")
+        raise UsageError(f"{name} has {said}, which is not that of a format; {hint}")
     return SUFFIXES[suffix]
 
 
-def read_source(source: Source, schema: Schema | None = None) -> Iterator[Event]:
-    """The events of a source, one at a time; a schema types the strings in it."""
+def read_source(
+    source: Source, schema: Schema | None = None, skip: Skip | None = None
+) -> Iterator[Event]:
+    """The events of a source, one at a time; a schema types the strings in it.
+
+    ``skip`` is called with the error of each line of NDJSON, or element of a JSON array, that is
+    not an event; without it, the error is raised.
+    """
     texts = source.format is Format.CSV
     with located(source.name), source.file:
-        for event in _READERS[source.format](source):
+        for event in _READERS[source.format](source, skip):
             yield event if schema is None else schema.typed(event, texts=texts)
 
 
@@ -140,18 +150,33 @@ def _borrowed(file: Any) -> Any:
     return pa.PythonFile(file, mode="r")
 
 
-def _read_ndjson(source: Source) -> Iterator[Event]:
-    return read_ndjson(lines(source))
+def _read_ndjson(source: Source, skip: Skip | None) -> Iterator[Event]:
+    for number, line in enumerate(lines(source), 1):
+        try:
+            event = read_line(line, number)
+        except TamisError as error:
+            if skip is None:
+                raise
+            skip(error)
+        else:
+            if event is not None:
+                yield event
 
 
-def _read_json(source: Source) -> Iterator[Event]:
+def _read_json(source: Source, skip: Skip | None) -> Iterator[Event]:
     for document in documents(source.file.read()):
-        with located(document.place):
-            event = read_json(document.text)
-        yield event
+        try:
+            with located(f"row {document.row}"):
+                event = read_json(document.text)
+        except TamisError as error:
+            if skip is None:
+                raise
+            skip(error)
+        else:
+            yield event
 
 
-def _read_arrow(source: Source) -> Iterator[Event]:
+def _read_arrow(source: Source, skip: Skip | None) -> Iterator[Event]:
     import pyarrow as pa
 
     try:
@@ -160,7 +185,7 @@ def _read_arrow(source: Source) -> Iterator[Event]:
         raise EventError(f"no {source.format.name}: {error}") from error
 
 
-_READERS: dict[Format, Callable[[Source], Iterator[Event]]] = {
+_READERS: dict[Format, Callable[[Source, Skip | None], Iterator[Event]]] = {
     Format.NDJSON: _read_ndjson,
     Format.JSON: _read_json,
     Format.CSV: _read_arrow,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple
 
 from tamis.errors import EventError, LimitError
@@ -17,7 +18,8 @@ class Document(NamedTuple):
     """The JSON text of one row, and where it stands in its file."""
 
     text: str | bytes
-    place: str
+    row: int
+    line: int
 
 
 def documents(data: bytes) -> Iterator[Document]:
@@ -28,21 +30,24 @@ def documents(data: bytes) -> Iterator[Document]:
 
 
 def _single(text: str) -> Document:
-    return Document(text, "row 0")
+    return Document(text, 0, 1)
 
 
 def _elements(text: str, position: int) -> Iterator[Document]:
     """The elements of an array whose bracket has been read."""
+    end, line = 0, 1
     position = _skip(text, position)
-    row = 0
-    while not text.startswith("]", position):
+    for row in count():
+        if text.startswith("]", position):
+            break
+        line += text.count("\n", end, position)
         end = _end_of_value(text, position)
-        yield Document(text[position:end], f"row {row}")
-        row += 1
+        yield Document(text[position:end], row, line)
+        line += text.count("\n", position, end)
         position = _next_element(text, end)
     behind = _skip(text, position + 1)
     if behind < len(text):
-        raise _no_json("extra data behind the array", text, behind)
+        raise _no_json("extra data after the array", text, behind)
 
 
 def _next_element(text: str, position: int) -> int:
@@ -54,7 +59,7 @@ def _next_element(text: str, position: int) -> int:
         raise _no_json("expecting ',' or ']'", text, position)
     following = _skip(text, position + 1)
     if text.startswith("]", following):
-        raise _no_json("a comma with nothing behind it", text, position)
+        raise _no_json("a comma with nothing after it", text, position)
     return following
 
 

@@ -15,8 +15,8 @@ from tamis.cli.subscription_files import load_engine
 from tamis.cli.writers import OutputFormat, Writer, open_writer
 from tamis.console import UsageError, located, progress_bar, say
 from tamis.engine.engine import Engine
+from tamis.errors import TamisError
 from tamis.model.events.event import Event
-from tamis.model.schema.schema import Schema
 
 EXAMPLES = (
     "tamis match events.ndjson -s subscriptions.csv",
@@ -66,58 +66,100 @@ def match(
     ] = OutputFormat.NDJSON,
     input_format: InputFormatOption = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Stop after so many matches.")
+        int | None, typer.Option("--limit", min=1, help="Stop after this many matches.")
     ] = None,
+    skip_faulty: Annotated[
+        bool,
+        typer.Option(
+            "--skip-faulty", help="Match the rest if some subscriptions or events are faulty."
+        ),
+    ] = False,
 ) -> None:
     """Write which events match which subscriptions.
 
-    Each match is a line such as [bold]{"event": 0, "subscription": "cheap"}[/bold]; events are
-    rows, counted from 0. NDJSON is matched line by line, so it may be endless.
+    Each match is a line such as [bold]{"event": 0, "subscription": "cheap"}[/bold]. Events are
+    counted from 0. NDJSON is matched line by line, so the input may be endless.
 
-    Cells of CSV are strings ([bold]price < 5[/bold] is true of none) unless a schema says what they
-    are, and an empty cell without quotes is a missing attribute. In JSON a subscription may be a
-    text or its JSON form.
+    Cells of CSV are strings, so [bold]price < 5[/bold] matches none of them, unless you give a
+    schema with their types. An empty cell without quotes is a missing attribute. In JSON you may
+    write a subscription as text or in its JSON form.
+
+    A faulty subscription or event stops the command. With [bold]--skip-faulty[/bold] you get the
+    matches of all others, and each one skipped is reported on standard error with its line and the
+    reason. Skipped events keep their numbers. The exit code is 1 if anything was skipped. A CSV or
+    Parquet file that cannot be read to its end still stops the command.
     """
     if format is OutputFormat.PARQUET and output == "-":
         raise UsageError("--format parquet needs a file: give --output")
     if events == subscriptions == STANDARD_INPUT:
         raise UsageError("events and subscriptions cannot both come from standard input")
-    engine = load_engine(subscriptions, taxonomy, schema)
+    engine, faulty = load_engine(subscriptions, taxonomy, schema, skip_faulty=skip_faulty)
     started = time.perf_counter()
     at_once = events == STANDARD_INPUT
     _refuse_overwriting(output, events, subscriptions)
     source = open_source(events, input_format)
     with source.file, open_writer(format, output, engine, at_once=at_once) as writer:
-        rows, matches = _match_all(engine, source, writer, limit, _bar_is_wanted(output))
+        run = Run(engine, source, skip_faulty)
+        run.match_all(writer, limit, bar=_bar_is_wanted(output))
         writer.finish()
     seconds = time.perf_counter() - started
-    say(f"{_count(rows, 'event')}, {_count(matches, 'match')} in {seconds:.2f} s")
+    skipped = [
+        _count(number, noun)
+        for number, noun in ((faulty, "subscription"), (run.skipped, "event"))
+        if number
+    ]
+    said = f"; skipped {' and '.join(skipped)}" if skipped else ""
+    say(f"{_count(run.events, 'event')}, {_count(run.matches, 'match')} in {seconds:.2f} s{said}")
+    if skipped:
+        raise typer.Exit(1)
 
 
-def _match_all(
-    engine: Engine, source: Source, writer: Writer, limit: int | None, bar: bool
-) -> tuple[int, int]:
-    """How many events were read, and how many matches written."""
-    rows = matches = 0
-    for event in _with_progress(source, engine.schema, bar):
-        with located(f"{source.name}: row {rows}"):
-            ids = engine.match(event, limit=None if limit is None else limit - matches)
-        for id in ids:
-            writer.write(rows, id)
-        writer.end_event()
-        rows += 1
-        matches += len(ids)
-        if matches == limit:
-            break
-    return rows, matches
+class Run:
+    """Matches a source, and counts what it has read, written and skipped."""
 
+    def __init__(self, engine: Engine, source: Source, skip_faulty: bool) -> None:
+        self._engine = engine
+        self._source = source
+        self._skip_faulty = skip_faulty
+        self.events = 0
+        self.matches = 0
+        self.skipped = 0
 
-def _with_progress(source: Source, schema: Schema | None, visible: bool) -> Iterator[Event]:
-    with progress_bar(visible=visible) as progress:
-        task = progress.add_task("matching", total=None)
-        for event in read_source(source, schema):
-            yield event
-            progress.update(task, total=source.total, completed=source.position)
+    def match_all(self, writer: Writer, limit: int | None, *, bar: bool) -> None:
+        """Write the matches of all events, or so many."""
+        for event in self._with_progress(bar):
+            try:
+                row = self.events + self.skipped
+                with located(f"{self._source.name}: row {row}"):
+                    left = None if limit is None else limit - self.matches
+                    ids = self._engine.match(event, limit=left)
+            except TamisError as error:
+                if not self._skip_faulty:
+                    raise
+                self._skip(error)
+                continue
+            for id in ids:
+                writer.write(row, id)
+            writer.end_event()
+            self.events += 1
+            self.matches += len(ids)
+            if self.matches == limit:
+                break
+
+    def _with_progress(self, visible: bool) -> Iterator[Event]:
+        skip = self._skip_unread if self._skip_faulty else None
+        with progress_bar(visible=visible) as progress:
+            task = progress.add_task("matching", total=None)
+            for event in read_source(self._source, self._engine.schema, skip):
+                yield event
+                progress.update(task, total=self._source.total, completed=self._source.position)
+
+    def _skip(self, error: TamisError) -> None:
+        say(f"skipped: {error}")
+        self.skipped += 1
+
+    def _skip_unread(self, error: TamisError) -> None:
+        self._skip(TamisError(f"{self._source.name}: {error}"))
 
 
 def _bar_is_wanted(output: str) -> bool:
@@ -134,7 +176,7 @@ def _refuse_overwriting(output: str, *inputs: str) -> None:
             and os.path.exists(name)
             and os.path.samefile(output, name)
         ):
-            raise UsageError(f"{output} is read from, so it cannot be written to")
+            raise UsageError(f"{output} is one of the inputs: write to another file")
 
 
 def _count(number: int, noun: str) -> str:

@@ -67,12 +67,13 @@ def read_ndjson(
     elif isinstance(lines, bytes):
         lines = lines.split(b"\n")
     for number, line in enumerate(lines, 1):
-        event = _event_of_line(line, number, limits)
+        event = read_line(line, number, limits)
         if event is not None:
             yield event if schema is None else schema.typed(event)
 
 
-def _event_of_line(line: str | bytes, number: int, limits: Limits) -> Event | None:
+def read_line(line: str | bytes, number: int, limits: Limits = LIMITS) -> Event | None:
+    """The event of one line of NDJSON, whose number errors name; None for a blank line."""
     try:
         document = _decoded(line, limits)
         return _event(document, limits) if document.strip(_WHITESPACE) else None
