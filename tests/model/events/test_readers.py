@@ -486,3 +486,48 @@ def test_a_schema_types_strings() -> None:
     assert list(tamis.read_events(pa.Table.from_pylist([row]), schema=schema)) == expected
     assert [tamis.read_json(json.dumps(row), schema=schema)] == expected
     assert list(tamis.read_ndjson([json.dumps(row)], schema=schema)) == expected
+
+
+INSIDE = pa.struct({"x": pa.int64()})
+# What stands at ``a``, a type of Arrow for it, and whether ``a`` and ``a.x`` are present.
+PRESENCE = [
+    (None, pa.int64(), (False, False)),
+    (0, pa.int64(), (True, False)),
+    ("", pa.string(), (True, False)),
+    (b"", pa.binary(), (True, False)),
+    ([], pa.list_(pa.int64()), (True, False)),
+    ([None], pa.list_(pa.int64()), (True, False)),
+    ([[]], pa.list_(pa.list_(pa.int64())), (True, False)),
+    ({}, INSIDE, (True, False)),
+    ({}, pa.map_(pa.string(), pa.int64()), (True, False)),
+    ({"x": None}, INSIDE, (True, False)),
+    ({"x": None}, pa.map_(pa.string(), pa.int64()), (True, False)),
+    ({"x": 1}, INSIDE, (True, True)),
+    ({"x": []}, pa.struct({"x": pa.list_(pa.int64())}), (True, True)),
+    ({"x": {}}, pa.struct({"x": INSIDE}), (True, True)),
+    ([{}], pa.list_(INSIDE), (True, False)),
+    ([{"x": None}], pa.list_(INSIDE), (True, False)),
+    ([{"x": None}, {"x": 1}], pa.list_(INSIDE), (True, True)),
+    ([{"x": []}], pa.list_(pa.struct({"x": pa.list_(pa.int64())})), (True, True)),
+]
+
+
+@pytest.mark.parametrize(("value", "arrow_type", "present"), PRESENCE, ids=repr)
+def test_every_reader_agrees_on_what_is_present(value, arrow_type, present):
+    plain = list(value.items()) if pa.types.is_map(arrow_type) else value
+    table = pa.table({"a": pa.array([plain], arrow_type)})
+    sources = [
+        [{"a": value}],
+        table,
+        table.to_batches()[0],
+        table.to_pandas(types_mapper=pd.ArrowDtype),
+        pd.DataFrame({"a": pd.Series([value], dtype=object)}),
+    ]
+    if not pa.types.is_map(arrow_type):  # Polars makes a list of pairs of a map
+        sources.append(pl.from_arrow(table))
+    events = [event for source in sources for event in read_events(source)]
+    if not isinstance(value, bytes):
+        events.append(read_json(json.dumps({"a": value})))
+    assert len(events) >= len(sources)
+    for event in events:
+        assert (event.present(("a",)), event.present(("a", "x"))) == present
