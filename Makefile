@@ -25,14 +25,14 @@ demo: install  ## the main job on generated auctions
 
 check: install  ## the fast tests, under two minutes (and as long to compile, the first time)
 	@$(BIN)/python -m tests.warm
-	@$(BIN)/python -m pytest -m "not slow" -n 2
+	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -m "not slow" -n 2
 
 test: install  ## the whole suite, with coverage
 	@$(BIN)/python -m tests.warm
 	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 nojit: install  ## the kernels as plain Python, on small sizes
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/matching/sieve/test_sieve.py
+	@NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=plain $(BIN)/python -m tests.nojit
 
 lint: install  ## linter, formatter, type checker
 	@$(BIN)/ruff check .

@@ -1,7 +1,8 @@
 """Settings of all tests.
 
 `HYPOTHESIS_PROFILE=soak pytest --timeout 0` looks for many minutes where the default, the same
-examples each time, looks for seconds.
+examples each time, looks for seconds. `make check` takes the first of these examples (fast), and
+`make nojit`, where kernels are plain Python, a few (plain).
 """
 
 import os
@@ -103,4 +104,6 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],  # of unlucky seeds
 )
+settings.register_profile("fast", settings.get_profile("ci"), max_examples=60)
+settings.register_profile("plain", settings.get_profile("ci"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -4,7 +4,8 @@ The rules that the cases cite are those of matching, by number: 1 binding, 2 tru
 4 order, 5 variables, 6 exactness, 7 ids. A matcher is under the contract from the moment that
 ``MATCHERS`` names it. The published algorithms share all but their index: the first of them runs in
 all modes, the others in those in which events and changes meet the index: in one for each group of
-cases, which differ by matcher, or in all of them in the soak.
+cases, which differ by matcher, or in all of them in the soak. Where building the index takes most
+of the time, the cases of a group share an engine in the fast tests.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -40,86 +43,108 @@ pytestmark = [
 ]
 
 
-# Modes: each hands the subscription over in some way, and gives back the ids that matched.
+# Modes: how a subscription is handed over, what happens then, and how its matches are asked for.
+# Each case has an engine of its own; in the modes that build or save an index, which is what takes
+# the time, it also meets the engine that all cases of its group share.
 
 
-def by_match(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
-    engine.subscribe(case.subscription, id=ID)
+@dataclass(frozen=True)
+class Mode:
+    """A way from subscriptions and an event to the ids that match."""
+
+    ask: Callable[[tamis.Engine, Case], list[str]]
+    subscribe: Callable[[tamis.Engine, Case, str], object] = lambda engine, case, id: (
+        engine.subscribe(case.subscription, id=id)
+    )
+    after: Callable[[tamis.Engine, Path], tamis.Engine] = lambda engine, folder: engine
+    in_columns: bool = False
+
+
+def match(engine: tamis.Engine, case: Case) -> list[str]:
     return engine.match(case.event)
 
 
-def by_count(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
-    engine.subscribe(case.subscription, id=ID)
-    assert (engine.first(case.event) == ID) is case.matches
-    assert engine.count_batch([case.event, case.event]) == [engine.count(case.event)] * 2
-    return [ID] * engine.count(case.event)
+def count(engine: tamis.Engine, case: Case) -> list[str]:
+    found = engine.match(case.event)
+    first = engine.first(case.event)
+    assert first in found if found else first is None
+    assert engine.count(case.event) == len(found)
+    assert engine.count_batch([case.event, case.event]) == [len(found)] * 2
+    return found
 
 
-def by_batch(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
-    engine.subscribe(case.subscription, id=ID)
+def second_of_a_list(engine: tamis.Engine, case: Case) -> list[str]:
     return _second_row(engine.match_batch([{}, case.event, {"unrelated": 1}]))
 
 
-def by_arrow(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
-    engine.subscribe(case.subscription, id=ID)
+def second_of_a_table(engine: tamis.Engine, case: Case) -> list[str]:
     return _second_row(engine.match_batch(table_of(case.event)))
 
 
-def by_slice(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+def all_of_a_slice(engine: tamis.Engine, case: Case) -> list[str]:
     """A column that begins in the middle of its buffers, at no multiple of eight rows."""
-    engine.subscribe(case.subscription, id=ID)
     several = repeated(case.event, 13)
-    found = set(engine.match_batch(several.slice(5, 6)).pairs())
-    assert found in (set(), {(row, ID) for row in range(6)})
-    return [ID] if found else []
+    return _every_row(engine.match_batch(several.slice(5, 6)), 6)
 
 
-def by_chunks(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+def all_of_many_chunks(engine: tamis.Engine, case: Case) -> list[str]:
     """Chunks of several lengths, one of them empty, all views of the same buffers."""
-    engine.subscribe(case.subscription, id=ID)
     several = repeated(case.event, 13)
     cuts = [0, 3, 3, 11, 13]
     parts = [several.slice(start, stop - start) for start, stop in pairwise(cuts)]
-    found = set(engine.match_batch(pa.concat_tables(parts), threads=2).pairs())
-    assert found in (set(), {(row, ID) for row in range(13)})
-    return [ID] if found else []
+    return _every_row(engine.match_batch(pa.concat_tables(parts), threads=2), 13)
 
 
-def by_expression(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
-    engine.subscribe(tamis.parse(case.subscription), id=ID)
-    return engine.match(case.event)
+def _second_row(matches: tamis.Matches) -> list[str]:
+    return [id for row, id in matches.pairs() if row == 1]
 
 
-def by_json(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+def _every_row(matches: tamis.Matches, rows: int) -> list[str]:
+    """The ids of the first row, which all other rows have too."""
+    found = list(matches.pairs())
+    assert len(found) == len(set(found))
+    first = [id for row, id in found if row == 0]
+    assert set(found) == {(row, id) for row in range(rows) for id in first}
+    return first
+
+
+def from_expression(engine: tamis.Engine, case: Case, id: str) -> None:
+    engine.subscribe(tamis.parse(case.subscription), id=id)
+
+
+def from_json(engine: tamis.Engine, case: Case, id: str) -> None:
     form = json.dumps(tamis.to_json(tamis.parse(case.subscription)))
-    engine.subscribe(json.loads(form), id=ID)
-    return engine.match(case.event)
+    engine.subscribe(json.loads(form), id=id)
 
 
-def after_saving(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
-    engine.subscribe(case.subscription, id=ID)
+def saved_and_loaded(engine: tamis.Engine, folder: Path) -> tamis.Engine:
     engine.subscribe("true", id="removed")
     engine.unsubscribe("removed")
     engine.save(folder / "engine")
     loaded = tamis.Engine.load(folder / "engine")
     assert loaded.matcher == engine.matcher
-    return loaded.match(case.event)
+    return loaded
 
 
-def among_others(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
+OTHERS = ("before", "twin before", "opposite", ID, "twin after", "after")
+
+
+def with_others(engine: tamis.Engine, case: Case, id: str) -> None:
     """With twins, an opposite and neighbours around it, of which half are removed again."""
-    names = ("before", "twin before", "opposite", ID, "twin after", "after")
     opposite = f"not ({case.subscription}\n)"
-    for name in names:
+    for name in OTHERS:
         engine.subscribe("true", id=f"{name}, removed")
         if name == ID or name.startswith("twin"):
             engine.subscribe(case.subscription, id=name)
         else:
             engine.subscribe(opposite if name == "opposite" else "unrelated = 1", id=name)
         engine.subscribe(case.subscription, id=f"{name}, removed too")
-    for name in names:
+    for name in OTHERS:
         engine.unsubscribe(f"{name}, removed")
         engine.unsubscribe(f"{name}, removed too")
+
+
+def match_among_others(engine: tamis.Engine, case: Case) -> list[str]:
     found = engine.match(case.event)
     assert len(found) == len(set(found))
     assert not any("removed" in id for id in found)
@@ -129,38 +154,36 @@ def among_others(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
     return [id for id in found if id == ID]
 
 
-def after_replacing(engine: tamis.Engine, case: Case, folder: Path) -> list[str]:
-    engine.subscribe("false" if case.matches else "true", id=ID)
+def in_the_place_of_another(engine: tamis.Engine, case: Case, id: str) -> None:
+    engine.subscribe("false" if case.matches else "true", id=id)
     engine.match(case.event)
-    engine.subscribe(case.subscription, id=ID, replace=True)
-    engine.disable(ID)
+    engine.subscribe(case.subscription, id=id, replace=True)
+    engine.disable(id)
     assert engine.match(case.event) == []
-    engine.enable(ID)
-    return engine.match(case.event)
+    engine.enable(id)
 
 
-def _second_row(matches: tamis.Matches) -> list[str]:
-    return [id for row, id in matches.pairs() if row == 1]
-
-
-Mode = Callable[[tamis.Engine, Case, Path], list[str]]
-MODES: list[Mode] = [
-    by_match,
-    by_count,
-    by_batch,
-    by_arrow,
-    by_slice,
-    by_chunks,
-    by_expression,
-    by_json,
-    after_saving,
-    among_others,
-    after_replacing,
+MODES = {
+    "by_match": Mode(match),
+    "by_count": Mode(count),
+    "by_batch": Mode(second_of_a_list),
+    "by_arrow": Mode(second_of_a_table, in_columns=True),
+    "by_slice": Mode(all_of_a_slice, in_columns=True),
+    "by_chunks": Mode(all_of_many_chunks, in_columns=True),
+    "by_expression": Mode(match, subscribe=from_expression),
+    "by_json": Mode(match, subscribe=from_json),
+    "after_saving": Mode(match, after=saved_and_loaded),
+    "among_others": Mode(match_among_others, subscribe=with_others),
+    "after_replacing": Mode(match, subscribe=in_the_place_of_another),
+}
+SHARED = ["by_count", "by_batch", "by_slice", "by_chunks", "after_saving"]
+"""Modes in which an index for each case is left to the whole suite."""
+TOGETHER = [
+    *(("sieve", mode) for mode in SHARED),
+    *((next(iter(ALGORITHMS)), mode) for mode in SHARED if not MODES[mode].in_columns),
 ]
-
-
-INDEXED: list[Mode] = [by_match, by_arrow, by_slice, among_others, after_replacing]
-COLUMNS = {by_arrow, by_slice, by_chunks}
+"""Matchers and modes in which cases share an engine; all algorithms read columns alike."""
+INDEXED = ["by_match", "by_arrow", "by_slice", "among_others", "after_replacing"]
 
 
 def runs() -> Iterator[Any]:
@@ -169,12 +192,14 @@ def runs() -> Iterator[Any]:
     others = list(ALGORITHMS)[1:]
     for number, group in enumerate(GROUPS):
         for matcher in MATCHERS:
-            modes = MODES
+            modes, slow = list(MODES), [] if matcher == "scan" else SHARED
             if matcher in others:
                 turn = (number + others.index(matcher)) % len(INDEXED)
-                modes = INDEXED if soak else INDEXED[turn : turn + 1]
+                modes, slow = INDEXED if soak else INDEXED[turn : turn + 1], []
             for mode in modes:
-                yield pytest.param(matcher, mode, group, id=f"{group}-{mode.__name__}-{matcher}")
+                marks = [pytest.mark.slow] if mode in slow else []
+                name = f"{group}-{mode}-{matcher}"
+                yield pytest.param(matcher, MODES[mode], group, id=name, marks=marks)
 
 
 @pytest.mark.parametrize(("matcher", "mode", "group"), list(runs()))
@@ -182,13 +207,43 @@ def test_cases(matcher: str, mode: Mode, group: str, tmp_path: Path) -> None:
     """One test for each group, since ten matchers on all cases in all modes would be 80,000."""
     wrong = []
     for case in GROUPS[group]:
-        if mode in COLUMNS and table_of(case.event) is None:
+        if mode.in_columns and table_of(case.event) is None:
             continue
         engine = tamis.Engine(matcher=matcher, taxonomy=case.taxonomy)
-        found = mode(engine, case, tmp_path)
+        mode.subscribe(engine, case, ID)
+        found = mode.ask(mode.after(engine, tmp_path), case)
         if found != ([ID] if case.matches else []):
             wrong.append(f"{case.name}: {found}. {case.why}")
     assert wrong == []
+
+
+@pytest.mark.parametrize(("matcher", "name"), TOGETHER)
+@pytest.mark.parametrize("group", GROUPS)
+def test_cases_together(matcher: str, name: str, group: str, tmp_path: Path) -> None:
+    """All cases of a group in one engine, for each taxonomy that they know."""
+    mode = MODES[name]
+    wrong = []
+    for cases in by_taxonomy(group):
+        engine = tamis.Engine(matcher=matcher, taxonomy=cases[0].taxonomy)
+        for case in cases:
+            mode.subscribe(engine, case, case.name)
+        engine = mode.after(engine, tmp_path)
+        for case in cases:
+            if mode.in_columns and table_of(case.event) is None:
+                continue
+            found = mode.ask(engine, case)
+            assert len(found) == len(set(found))
+            if (case.name in found) is not case.matches:
+                wrong.append(f"{case.name}: {found}. {case.why}")
+    assert wrong == []
+
+
+def by_taxonomy(group: str) -> list[list[Case]]:
+    """The cases of a group, apart by their taxonomies."""
+    found: dict[str, list[Case]] = {}
+    for case in GROUPS[group]:
+        found.setdefault(repr(case.taxonomy), []).append(case)
+    return list(found.values())
 
 
 CUTS = {batch: ("ROWS", 8), view: ("CANDIDATES", 16), engine_threads: ("_LEAST", 3)}
@@ -215,9 +270,10 @@ def wrong_in_a_long_batch(group: str, rows: int) -> list[str]:
             continue
         engine = tamis.Engine(taxonomy=case.taxonomy)
         engine.subscribe(case.subscription, id=ID)
+        several = repeated(case.event, rows)
         for threads in (1, 2):
-            found = engine.match_batch(repeated(case.event, rows), threads=threads)
-            if found.event.tolist() != (list(range(rows)) if case.matches else []):
+            found = engine.match_batch(several, threads=threads)
+            if not np.array_equal(found.event, np.arange(rows if case.matches else 0)):
                 wrong.append(f"{case.name}: {len(found)} rows. {case.why}")
     return wrong
 

@@ -44,10 +44,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_changes_beside_readers() -> None:
-    soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+    examples = settings().max_examples // 6
     run_state_machine_as_test(
         LiveChanges,
-        settings=settings(max_examples=300 if soak else 25, stateful_step_count=30, deadline=None),
+        settings=settings(max_examples=examples, stateful_step_count=30, deadline=None),
     )
 
 
