@@ -28,7 +28,7 @@ from tamis.language.cursor import negative_value, timestamp_value
 from tamis.language.lexer import string_value
 from tamis.language.template import Split, Template
 from tamis.matching.boxes.shapes import Column, Shape
-from tamis.matching.capabilities import LoadsShapes, capability
+from tamis.matching.capabilities import LoadsShapes, Refuses, capability
 from tamis.matching.protocol import Load
 from tamis.matching.setting import Slot
 from tamis.predicates.normal import NormalForm
@@ -203,6 +203,18 @@ class Bulk:
                     error = DuplicateIdError(said.format(row.id))
                     self.rejected.append(Rejected.of(row, error, collect=self._collect))
                     self.gone.add(slot)
+
+    def check_refusals(self) -> None:
+        """Reject the rows that the matcher refuses, if faulty rows are collected."""
+        load = capability(self._load, Refuses)
+        if load is None or not self._collect:
+            return
+        ids = self.ids()
+        for slot, error in load.refusals(self.gone).items():
+            index = slot - self._first
+            row = Row(self._rows[index], ids[index].as_py(), None)
+            self.rejected.append(Rejected.of(row, error, collect=True))
+            self.gone.add(slot)
 
     def ids(self) -> pa.LargeStringArray:
         """The ids of all slots, null for faulty rows."""

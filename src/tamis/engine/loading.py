@@ -98,6 +98,7 @@ class Loader:
             for block in blocks:
                 bulk.take(block)
             bulk.check_ids((lambda _: ()) if replace else store.taken)
+            bulk.check_refusals()
             ids = bulk.ids()
             replaced = [str(ids[row].as_py()) for row in store.taken(ids)] if replace else []
             slots = {id: subscriptions.slot(id) for id in replaced}

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from tamis.errors import TamisError
 from tamis.matching.batch import Batch
 from tamis.matching.protocol import Matcher
 from tamis.matching.setting import Setting, Slot
@@ -37,6 +38,14 @@ class LoadsShapes(Protocol):
 
     def add_shape(self, shape: Shape, slots: NDArray[Any], columns: Sequence[Any]) -> bool:
         """Take them in; False if there is no room for the axes of the shape."""
+
+
+@runtime_checkable
+class Refuses(Protocol):
+    """A load whose matcher may refuse some subscriptions when others are in."""
+
+    def refusals(self, gone: Iterable[Slot] = ()) -> Mapping[Slot, TamisError]:
+        """The slots that ``install`` would fail for, and why; with these gone too, it does not."""
 
 
 @runtime_checkable
