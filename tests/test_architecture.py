@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +105,28 @@ def test_public_names_are_those_of_the_documentation() -> None:
     page = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
     missing = [name for name in tamis.__all__ if f"`{name}" not in page]
     assert not missing, f"docs/api.md does not mention {missing}"
+
+
+def places() -> list[tuple[str, str]]:
+    """What docs/architecture.md names: a module, and a name in it."""
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text()
+    return sorted(set(re.findall(r"`([\w/]+)\.py` `([\w.]+)`", page)))
+
+
+@pytest.mark.parametrize(("module", "name"), places(), ids=lambda part: str(part))
+def test_the_walks_of_the_documentation_name_what_there_is(module: str, name: str) -> None:
+    found: object = importlib.import_module(f"tamis.{module.replace('/', '.')}")
+    for part in name.split("."):
+        assert hasattr(found, part), f"tamis/{module}.py has no {name}"
+        found = getattr(found, part)
+
+
+def test_the_documentation_names_modules_that_there_are() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`((?:\w+/)+\w+\.py)`", page))
+    root = Path(__file__).parents[1]
+    missing = [
+        name for name in named if not (SOURCE / name).exists() and not (root / name).exists()
+    ]
+    assert not missing
+    assert len(places()) > 40

@@ -11,11 +11,11 @@ from tamis.operators.operator import check_calls
 from tamis.predicates.truth import FAILED, FALSE, TRUE, UNKNOWN
 from tests.contract.naive import Surroundings, naive_truth
 from tests.contract.operators import FUNCTIONS, OPERATORS
-from tests.contract.reading import EVERY, OF_VARIABLES, Case
+from tests.contract.reading import ALL, OF_VARIABLES, Case
 
 TRUTHS = {"true": TRUE, "false": FALSE, "unknown": UNKNOWN, "failed": FAILED}
 NAIVE = {True: TRUE, False: FALSE, None: UNKNOWN, "failed": FAILED}
-CASES = [case for case in EVERY if case.group in OF_VARIABLES]
+CASES = [case for case in ALL if case.group in OF_VARIABLES]
 
 
 def expected(case: Case) -> int:

@@ -11,6 +11,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from tamis.graphs.reader import read_graph
+from tamis.model.events.event import Event
 from tamis.model.timestamp import Timestamp
 
 CASES = Path(__file__).parent / "cases"
@@ -37,6 +39,13 @@ class Case:
     """What it is if it does not match: false, unknown or failed."""
     solutions: list[dict[str, Any]] | None = None
     """All values of the variables that make it match."""
+
+    @property
+    def source(self) -> Any:
+        """The event as an engine takes it: a mapping, or with a graph an ``Event``."""
+        if self.graph is None:
+            return self.event
+        return Event(self.event, graph=read_graph(self.graph))
 
     def __str__(self) -> str:
         return f"{self.group}: {self.name}"
@@ -79,10 +88,8 @@ def _moment(text: str) -> date | Timestamp:
     return Timestamp.parse(text) if _NANOSECONDS.search(text) else datetime.fromisoformat(text)
 
 
-EVERY = read_cases()
+ALL = read_cases()
 OF_VARIABLES = ("calls", "patterns", "variables")
 """The groups with variables, operators and graphs; ``tests.contract.operators`` has the former."""
-ALL = [case for case in EVERY if case.group not in OF_VARIABLES]
-"""The cases that speak of attributes alone."""
 GROUPS = {group: list(cases) for group, cases in groupby(ALL, key=lambda case: case.group)}
 """The cases by the file that they stand in."""

@@ -62,7 +62,7 @@ from tamis.predicates.expression import (
     any_of,
     nodes_within,
 )
-from tamis.predicates.operands import Operand
+from tamis.predicates.operands import Attribute, Operand, operands_within
 from tamis.predicates.truth import (
     FAILED,
     FALSE,
@@ -85,6 +85,21 @@ class World(NamedTuple):
     taxonomies: Taxonomies = NO_TAXONOMIES
     limits: Limits = LIMITS
     operators: Mapping[str, OperatorLike] = {}
+
+    def keys(self, expressions: Iterable[Expression]) -> frozenset[str] | None:
+        """The outermost keys of all attributes that expressions and their operators look at; None
+        if an operator may look at any."""
+        found: set[str] = set()
+        for node in chain.from_iterable(map(nodes_within, expressions)):
+            if isinstance(node, Call):
+                paths = self.operators[node.name].paths
+                if paths is None:
+                    return None
+                found.update(path[0] for path in paths)
+            for operand in chain.from_iterable(map(operands_within, node.operands())):
+                if isinstance(operand, Attribute):
+                    found.add(operand.path[0])
+        return frozenset(found)
 
 
 class Answer(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,6 +39,7 @@ from tamis.model.limits import LIMITS, Limits
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.model.taxonomy.taxonomy import Taxonomy
+from tamis.operators.operator import Operator, to_operators
 from tamis.predicates.normal import normalise
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class Engine:
     ``schema``, or its JSON form, says which attributes there are and what their domains are;
     subscriptions are then checked against it. Without one, ``taxonomy`` (a mapping from a term to
     its parents) gives ``is a`` its meaning, on all attributes unless it is ``Taxonomies``.
-    ``prefixes`` are those of IRIs in graph patterns. ``matcher`` is the name of one, or an
-    ``Algorithm`` with its options.
+    ``prefixes`` are those of IRIs in graph patterns. ``operators`` are functions that subscriptions
+    may call, by name. ``matcher`` is the name of one, or an ``Algorithm`` with its options.
     """
 
     def __init__(
@@ -75,13 +76,15 @@ class Engine:
         matcher: str | Algorithm = "sieve",
         taxonomy: Taxonomies | TaxonomyLike | None = None,
         prefixes: Mapping[str, str] | None = None,
+        operators: Mapping[str, Operator | Callable[..., Any]] | None = None,
         limits: Limits = LIMITS,
     ) -> None:
         if not isinstance(limits, Limits):
             raise TamisError(f"limits is a Limits(…), not {limits!r}")
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.from_json(schema, limits)
-        world = World(vocabulary(schema, Taxonomies.given(taxonomy)), limits)
+        taxonomies = vocabulary(schema, Taxonomies.given(taxonomy))
+        world = World(taxonomies, limits, to_operators(operators or {}))
         self.matcher = matcher
         self.limits = limits
         self.attachments: dict[str, Any] = {}
@@ -381,7 +384,8 @@ class Engine:
     def attributes(self) -> frozenset[str] | None:
         """The outermost keys of all attributes that the subscriptions speak of; None if that is
         not known, so that any may matter."""
-        names = capability(self.subscriptions.index.matcher, NamesAttributes)
+        _, matcher, _ = self.subscriptions.index
+        names = capability(matcher, NamesAttributes)
         return None if names is None else names.keys()
 
     def slot_ids(self) -> pa.LargeStringArray:
@@ -404,6 +408,9 @@ class Engine:
             **self._knowledge(),
             "prefixes": self.subscriptions.reader.prefixes,
         }
+        operators = sorted(self.subscriptions.world.operators)
+        if operators:
+            settings["operators"] = operators
         save_engine(path, settings, store, matcher, self.attachments)
 
     def _knowledge(self) -> dict[str, Any]:
@@ -414,17 +421,29 @@ class Engine:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = LIMITS
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        verify: bool = True,
+        operators: Mapping[str, Operator | Callable[..., Any]] | None = None,
+        limits: Limits = LIMITS,
     ) -> Engine:
         """Open an engine that ``save`` wrote; the file is mapped into memory, not read.
 
-        ``verify`` checks every byte of it first. Without, it opens in milliseconds.
+        ``verify`` checks every byte of it first; without it, an engine opens in milliseconds. The
+        file holds no functions: give the ``operators`` of the saved engine again.
         """
         file, settings = open_engine(path, verify)
+        missing = [name for name in settings.pop("operators", []) if name not in (operators or {})]
+        if missing:
+            raise StorageError(
+                f"{os.fspath(path)} needs the operators {', '.join(missing[:10])}: "
+                "Engine.load(path, operators={…})"
+            )
         try:
             settings["taxonomy"] = Taxonomies.from_json(settings["taxonomy"])
             settings["matcher"] = matcher_from_json(settings["matcher"])
-            engine = cls(limits=limits, **settings)
+            engine = cls(limits=limits, operators=operators, **settings)
             engine.subscriptions.use(restore_store(file, verify), engine.schema)
             engine.attachments = attachments_of(file)
             if not restore_matcher(engine.subscriptions.index.matcher, file):

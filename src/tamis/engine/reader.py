@@ -27,6 +27,7 @@ from tamis.language.template import Split, Templates
 from tamis.model.limits import check_limit
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
+from tamis.operators.operator import check_calls
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
 from tamis.predicates.normal import NormalForm, normalise
 from tamis.predicates.resolving import resolve
@@ -69,6 +70,8 @@ class SubscriptionReader:
 
     takes_shapes: whether plain texts may be taken by their shapes.
     knows_costs: whether the matcher is one whose costs can be estimated.
+    only_attributes: whether events come as tables, which have no graphs and whose workers have no
+        operators, so that calls and patterns are refused.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class SubscriptionReader:
         *,
         takes_shapes: bool = True,
         knows_costs: bool = True,
+        only_attributes: bool = False,
     ) -> None:
         names = None if schema is None else schema.names
         self.world = world
@@ -87,6 +91,7 @@ class SubscriptionReader:
         self.templates = Templates(prefixes=prefixes, attributes=names, limits=world.limits)
         self._takes_shapes = takes_shapes
         self._knows_costs = knows_costs
+        self._only_attributes = only_attributes
 
     @lazy
     def shapes(self) -> Shapes:
@@ -123,6 +128,8 @@ class SubscriptionReader:
 
     def prepared(self, new: Subscription) -> PreparedSubscription:
         """A subscription that was parsed, checked and in its normal form."""
+        if self._only_attributes:
+            _check_attributes_only(new.expression)
         check_supported(new.expression, self.world)
         form = normalise(new.expression, self.world.limits)
         return PreparedSubscription(new, form, tuple(self._remarks(new.id, form)))
@@ -171,13 +178,9 @@ class SubscriptionReader:
 
 
 def check_supported(expression: Expression, world: World) -> None:
-    """Refuse what nobody can match, and ``is a`` of a term that no taxonomy has."""
+    """Refuse an operator that there is not, and ``is a`` of a term that no taxonomy has."""
+    check_calls(expression, world.operators)
     for node in nodes_within(expression):
-        if isinstance(node, Call | Pattern):
-            what = "operator calls" if isinstance(node, Call) else "graph patterns"
-            raise UnsupportedError(
-                f"{what} cannot be matched by this engine, which knows attributes only: {node}"
-            )
         if isinstance(node, IsA):
             taxonomy = world.taxonomies.of(node.attribute.path)
             if taxonomy is None:
@@ -185,6 +188,13 @@ def check_supported(expression: Expression, world: World) -> None:
                     f"'{node}' needs a taxonomy: Engine(taxonomy={{term: [parents]}})"
                 )
             taxonomy.check(str(node.ancestor.value))
+
+
+def _check_attributes_only(expression: Expression) -> None:
+    for node in nodes_within(expression):
+        if isinstance(node, Call | Pattern):
+            what = "operator calls" if isinstance(node, Call) else "graph patterns"
+            raise UnsupportedError(f"{what} cannot be matched on Spark yet: {node}")
 
 
 def vocabulary(schema: Schema | None, given: Taxonomies = NO_TAXONOMIES) -> Taxonomies:

@@ -64,7 +64,7 @@ def to_operators(given: Mapping[str, Operator | Callable[..., Any]]) -> Operator
     return found
 
 
-def check_calls(expression: Expression, operators: Operators) -> None:
+def check_calls(expression: Expression, operators: Mapping[str, object]) -> None:
     """Refuse an expression that calls an operator that there is not."""
     for node in nodes_within(expression):
         if isinstance(node, Call) and node.name not in operators:

@@ -316,11 +316,19 @@ class SieveMatcher(Lockable):
         return [each.segment for each in self._everything().segments]
 
     def keys(self) -> frozenset[str] | None:
-        """The outermost keys of the attributes of all axes; None if there was no room for some."""
-        segments = self.segments()
+        """The outermost keys of all attributes; None if there was no room for some axes, or an
+        operator may look at any."""
+        now = self._everything()
+        segments = [each.segment for each in now.segments]
         if any(len(segment.axes) == MAX_AXES for segment in segments):
             return None
-        return frozenset(axis.key.path[0] for segment in segments for axis in segment.axes)
+        tables = (segment.checks.conjunctions for segment in segments)
+        asked = {slot for table in tables for slot in table.slot[table.oracle].tolist()}
+        alive = (slot for slot in asked if now.died[slot] > now.epoch)
+        others = self._setting.world.keys(map(self._setting.expressions, alive))
+        if others is None:
+            return None
+        return others | {axis.key.path[0] for segment in segments for axis in segment.axes}
 
     def _everything(self) -> Snapshot:
         """The snapshot with segments in the place of live parts."""

@@ -188,8 +188,13 @@ class PublishedMatcher(Lockable):
         state = self._state
         if state.is_crowded:
             return None
-        found = {axis.key.path[0] for axis in state.axes.builders}
-        return frozenset(found | {state.types.path[0]} if state.types.numbers else found)
+        table = state.residue.checks.conjunctions
+        asked = {*table.slot[table.oracle].tolist()} & {*state.places.slots().tolist()}
+        others = self.setting.world.keys(map(self.setting.expressions, asked))
+        if others is None:
+            return None
+        found = others | {axis.key.path[0] for axis in state.axes.builders}
+        return found | {state.types.path[0]} if state.types.numbers else found
 
     def stats(self) -> AlgorithmStats:
         """The quantities of the papers."""

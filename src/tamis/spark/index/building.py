@@ -59,7 +59,7 @@ class Settings(NamedTuple):
         """What reads subscriptions; it needs no engine."""
         schema = None if self.schema is None else Schema.from_json(self.schema, self.limits)
         world = World(vocabulary(schema, Taxonomies.given(self.taxonomy)), self.limits)
-        return SubscriptionReader(world, schema, self.prefixes)
+        return SubscriptionReader(world, schema, self.prefixes, only_attributes=True)
 
     def engine(self) -> Engine:
         """An empty engine with these settings."""
