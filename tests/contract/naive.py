@@ -325,9 +325,15 @@ class _Evaluation:
         if kind(left) != "number" or kind(right) != "number":
             return None
         try:
-            return _RESULTS[term.operator](left, right)
+            return _RESULTS[term.operator](whole(left), whole(right))
         except (ZeroDivisionError, OverflowError):  # the latter of integers beyond all doubles
             return None
+
+
+def whole(number: Any) -> Any:
+    """A number as the integer that it equals, if that has 64 bits."""
+    fits = math.isfinite(number) and -(2**63) <= number < 2**64
+    return int(number) if fits and number == int(number) else number
 
 
 def columns(leaf: Expression) -> list[str]:
