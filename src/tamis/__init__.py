@@ -36,6 +36,7 @@ from tamis.errors import (
     UnknownIdError,
     UnsupportedError,
 )
+from tamis.graphs.reader import read_graph
 from tamis.language.json_form import from_json, to_json
 from tamis.language.parser import parse
 from tamis.language.python import attr, call, pattern, quantity, timestamp, var
@@ -47,6 +48,7 @@ from tamis.model.schema.conformity import Violation
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.model.timestamp import Timestamp
+from tamis.operators.operator import Operator
 from tamis.predicates.expression import Expression, all_of, any_of
 from tamis.predicates.facts import Facts, KnownFacts
 
@@ -72,6 +74,7 @@ __all__ = [
     "Matches",
     "MissingExtraError",
     "NeverMatchesWarning",
+    "Operator",
     "ParseError",
     "Rejected",
     "RejectedWarning",
@@ -106,6 +109,7 @@ __all__ = [
     "pattern",
     "quantity",
     "read_events",
+    "read_graph",
     "read_json",
     "read_ndjson",
     "relation",
