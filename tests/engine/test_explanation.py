@@ -82,8 +82,8 @@ def test_negation_of_lists() -> None:
 
 def test_a_truth_test_of_a_list() -> None:
     explanation = explained("(a = 1) is false", {"a": [1, 2]})
-    assert explanation.truth is True
-    assert explanation.parts[0].truth is True
+    assert explanation.truth == TRUE
+    assert explanation.parts[0].truth == TRUE
     assert explanation.note == "of another value it is"
     assert explained("(a = 1) is false", {"a": 2}).note == ""
 
