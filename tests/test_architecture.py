@@ -82,6 +82,21 @@ def test_rooms_import_only_those_to_their_left(path: Path) -> None:
         assert within <= {*before}, f"{room}/{inner} must not import {within - {*before}}"
 
 
+def aliases_of_arrays(path: Path) -> list[str]:
+    """The names that a module gives to types of arrays."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Assign) and "NDArray[" in ast.unparse(node.value)
+    ]
+
+
+def test_types_of_arrays_have_their_names_in_one_module() -> None:
+    own = {SOURCE / "arrays" / "types.py", *(SOURCE / "model").rglob("*.py")}
+    found = {path: aliases_of_arrays(path) for path in set(SOURCE.rglob("*.py")) - own}
+    assert not {path.relative_to(SOURCE): names for path, names in found.items() if names}
+
+
 def test_import_is_light() -> None:
     heavy = ["pyspark", "pyarrow", "numpy", "pandas", "polars", "re2", "rich", "typer"]
     heavy += ["starlette", "uvicorn", "rdflib", "pyoxigraph", "shapely", "numba"]

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from benchmarks.papers.points import points_of_labels
 from benchmarks.papers.subject import Subject, matrix_of, message_of, some_sides
+from tamis.arrays.types import Numbers, Tally
 from tamis.engine.registry import ALGORITHMS, index_class
 from tamis.errors import TamisError
 from tamis.matching.sieve.box_sieve import BoxSieve
-from tamis.published.boxes import BoxTable, Numbers, Points, Sides
-from tamis.published.index import TALLY, BoxHits, Index, Size, Tally
+from tamis.published.boxes import BoxTable, Points, Sides
+from tamis.published.index import TALLY, BoxHits, Index, Size
 
 FIRST_SLICE, GROWTH = 100, 8
 MOST_BYTES = 6 << 30

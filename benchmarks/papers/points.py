@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.published.boxes import Labels, Numbers, Points
+from tamis.arrays.types import Labels, Numbers
+from tamis.published.boxes import Points
 
 
 def points_of_labels(labels: Labels, type: Numbers | None = None) -> Points:

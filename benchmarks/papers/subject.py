@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from benchmarks.sieve import Ranked
 from benchmarks.workloads import Workload
+from tamis.arrays.types import Labels
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.sieve.box_sieve import BoxSieve
-from tamis.published.boxes import UNBOUNDED, Labels, Sides
+from tamis.published.boxes import UNBOUNDED, Sides
 from tamis.published.index import BoxHits
 
 CHECKED = 20

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from tamis.published.boxes import BoxTable, Numbers, Points
+from tamis.arrays.types import Numbers
+from tamis.published.boxes import BoxTable, Points
 from tests.published.strategies import (
     expected_pairs,
     pairs_of,

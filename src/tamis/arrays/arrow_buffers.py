@@ -18,10 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tamis.arrays.jit import kernel
-
-Bytes = NDArray[np.uint8]
-Offsets = NDArray[np.int64]
-Ranks = NDArray[np.int32]
+from tamis.arrays.types import Bytes, Flags, Offsets, Ranks
 
 UNRANKED = -1
 """The rank of what is on no line: a null, NaN, a value of another kind."""
@@ -58,7 +55,7 @@ def are_within(offsets: Offsets, data: Bytes) -> bool:
     )
 
 
-def strings_from(offsets: Offsets, data: Bytes, valid: NDArray[np.bool_]) -> Any:
+def strings_from(offsets: Offsets, data: Bytes, valid: Flags) -> Any:
     """Large strings of these offsets and bytes, null where they are not valid."""
     import pyarrow as pa
 
@@ -67,7 +64,7 @@ def strings_from(offsets: Offsets, data: Bytes, valid: NDArray[np.bool_]) -> Any
     return pa.Array.from_buffers(pa.large_string(), len(valid), buffers)
 
 
-def bits(buffer: Any, offset: int, count: int) -> NDArray[np.bool_]:
+def bits(buffer: Any, offset: int, count: int) -> Flags:
     """The bits of a bitmap from an offset on."""
     packed = _view(buffer, np.uint8, offset // 8, (offset % 8 + count + 7) // 8)
     return np.unpackbits(packed, bitorder="little")[offset % 8 :][:count].view(np.bool_)

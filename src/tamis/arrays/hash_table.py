@@ -19,11 +19,9 @@ size is a power of two, at most LOAD of it is used; everything takes constant ti
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-
-Slots = NDArray[np.int64]
+from tamis.arrays.types import Buckets
 
 EMPTY = -1
 LOAD = 0.6
@@ -32,13 +30,13 @@ _FACTOR = 0x5851F42D
 _LOW = (1 << 31) - 1
 
 
-def empty_slots(keys: int) -> Slots:
+def empty_slots(keys: int) -> Buckets:
     """A table with room for so many keys."""
     return np.full(1 << max(4, int(keys / LOAD).bit_length()), EMPTY, np.int64)
 
 
 @kernel
-def have_room(slots: Slots, keys: int) -> bool:
+def have_room(slots: Buckets, keys: int) -> bool:
     """Whether a table may have so many keys."""
     return keys <= LOAD * len(slots)
 
@@ -61,7 +59,7 @@ def number_of(slot: int) -> int:
 
 
 @kernel
-def put_slot(slots: Slots, hash: int, number: int) -> None:
+def put_slot(slots: Buckets, hash: int, number: int) -> None:
     """Insert a key that is not there."""
     at = hash & len(slots) - 1
     while slots[at] != EMPTY:
@@ -70,7 +68,7 @@ def put_slot(slots: Slots, hash: int, number: int) -> None:
 
 
 @kernel
-def delete_slot(slots: Slots, at: int) -> None:
+def delete_slot(slots: Buckets, at: int) -> None:
     """Delete the key of a slot."""
     mask = len(slots) - 1
     gap, at = at, at + 1 & mask
@@ -84,14 +82,14 @@ def delete_slot(slots: Slots, at: int) -> None:
 
 
 @kernel
-def move_slots(slots: Slots, larger: Slots) -> None:
+def move_slots(slots: Buckets, larger: Buckets) -> None:
     """Insert all keys of a table into an empty one."""
     for slot in slots:
         if slot != EMPTY:
             put_slot(larger, slot >> 32, slot & 0xFFFFFFFF)
 
 
-def roomy_slots(slots: Slots, keys: int) -> Slots:
+def roomy_slots(slots: Buckets, keys: int) -> Buckets:
     """A table with the same keys and room for so many."""
     if have_room(slots, keys):
         return slots

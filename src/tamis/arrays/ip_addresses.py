@@ -7,22 +7,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.arrays.arrow_buffers import Bytes, Offsets
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Bytes, Int64s, Offsets
 
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 _LONGEST = 45
 """Characters of the longest address that can be written: six groups and one of version 4."""
 
-Groups = NDArray[np.int64]
-
 
 @kernel
-def parse_addresses(
-    offsets: Offsets, data: Bytes, out: NDArray[np.uint8], lengths: Offsets
-) -> None:
+def parse_addresses(offsets: Offsets, data: Bytes, out: Bytes, lengths: Offsets) -> None:
     """Write the form of each address, and its length, which is 0 for what is none."""
     groups = np.empty(10, np.int64)
     for i in range(len(lengths)):
@@ -41,7 +36,7 @@ def parse_addresses(
 
 
 @kernel
-def _write(number: int, count: int, out: NDArray[np.uint8], at: int) -> None:
+def _write(number: int, count: int, out: Bytes, at: int) -> None:
     for i in range(count):
         out[at + i] = _DIGITS[(number >> (4 * (count - 1 - i))) & 15]
 
@@ -76,7 +71,7 @@ def _digit(character: int) -> int:
 
 
 @kernel
-def _read_six(data: Bytes, start: int, stop: int, groups: Groups) -> bool:
+def _read_six(data: Bytes, start: int, stop: int, groups: Int64s) -> bool:
     """Read an address of version 6 into eight groups; False if it is none.
 
     Groups stand between colons; -1 is an empty one. Two colons, once, stand for groups of zeros.
@@ -115,7 +110,7 @@ def _read_six(data: Bytes, start: int, stop: int, groups: Groups) -> bool:
 
 
 @kernel
-def _read_groups(data: Bytes, start: int, stop: int, groups: Groups) -> int:
+def _read_groups(data: Bytes, start: int, stop: int, groups: Int64s) -> int:
     """The number of groups, at most nine, or 0 if one of them is none."""
     count, first = 0, start
     for i in range(start, stop + 1):

@@ -7,19 +7,17 @@ The capacity is any number (no rounding up to a power of two): 27 bytes a key at
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Buckets, Int64s
 
 EMPTY = -1
 LOAD = 0.6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
-Table = NDArray[np.int64]
 
-
-def hash_keys(key: NDArray[np.int64], start: NDArray[np.int64], stop: NDArray[np.int64]) -> Table:
+def hash_keys(key: Int64s, start: Int64s, stop: Int64s) -> Buckets:
     """Return the table of distinct keys, not negative, and their slices."""
     table = np.full(2 * (int(len(key) / LOAD) + 2), EMPTY, np.int64)
     insert_keys(key, start, stop, table)
@@ -27,9 +25,7 @@ def hash_keys(key: NDArray[np.int64], start: NDArray[np.int64], stop: NDArray[np
 
 
 @kernel
-def insert_keys(
-    key: NDArray[np.int64], start: NDArray[np.int64], stop: NDArray[np.int64], table: Table
-) -> None:
+def insert_keys(key: Int64s, start: Int64s, stop: Int64s, table: Buckets) -> None:
     """Insert distinct keys and their slices."""
     for i in range(len(key)):
         at = find_entry(key[i], table)
@@ -38,14 +34,14 @@ def insert_keys(
 
 
 @kernel
-def home_entry(key: int, table: Table) -> np.int64:
+def home_entry(key: int, table: Buckets) -> np.int64:
     """Return where the search for a key begins (Fibonacci hashing, scaled to the capacity)."""
     scrambled = np.uint64(key) * GOLDEN >> HALF
     return np.int64(scrambled * np.uint64(len(table) >> 1) >> HALF) << 1
 
 
 @kernel
-def find_entry(key: int, table: Table) -> np.int64:
+def find_entry(key: int, table: Buckets) -> np.int64:
     """Return the entry of a key, or the empty one where it would be inserted."""
     at = home_entry(key, table)
     while table[at] != key and table[at] != EMPTY:

@@ -5,16 +5,14 @@ this is 8 ns a row and digit, and needs only the digits that the largest value h
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Int32s, Int64s
 
 DIGIT = 11
 
 
-def sort_rows(
-    order: NDArray[np.int32], value: NDArray[np.int64] | NDArray[np.int32]
-) -> NDArray[np.int32]:
+def sort_rows(order: Int32s, value: Int64s | Int32s) -> Int32s:
     """Return the rows of `order` stably sorted by `value[row]`, which must not be negative."""
     other = np.empty_like(order)
     largest = int(value.max()) if len(value) else 0
@@ -28,10 +26,10 @@ def sort_rows(
 
 @kernel
 def place_by_digit(
-    order: NDArray[np.int32],
-    value: NDArray[np.int64] | NDArray[np.int32],
+    order: Int32s,
+    value: Int64s | Int32s,
     shift: int,
-    placed: NDArray[np.int32],
+    placed: Int32s,
 ) -> None:
     """Write `order` into `placed`, sorted by one digit of the values."""
     mask = (1 << DIGIT) - 1

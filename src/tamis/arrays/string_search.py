@@ -14,14 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.arrays.arrow_buffers import UNRANKED, Bytes, Offsets, Ranks, frozen
+from tamis.arrays.arrow_buffers import UNRANKED, frozen
 from tamis.arrays.jit import array_at, brief, kernel, prefetch
 from tamis.arrays.thresholds import search_sorted
-
-Words = NDArray[np.uint64]
-Slots = NDArray[np.int64]
+from tamis.arrays.types import Buckets, Bytes, Int64s, Offsets, Ranks, UInt64s
 
 WORD = 8
 EMPTY = -1
@@ -44,8 +41,8 @@ class Constants(NamedTuple):
 
     offsets: Offsets
     data: Bytes
-    heads: Words
-    table: Slots
+    heads: UInt64s
+    table: Buckets
     at: Ranks
     below: Ranks
 
@@ -85,7 +82,7 @@ def find_constants(strings: Strings, constants: Constants) -> Ranks:
     return ranks
 
 
-def make_table(hashes: Words) -> Slots:
+def make_table(hashes: UInt64s) -> Buckets:
     """The hash table of strings with these hashes."""
     table = np.full(int(len(hashes) / LOAD) + 2, EMPTY, np.int64)
     _insert(hashes, table)
@@ -101,7 +98,7 @@ def find_rank(text: str, constants: Constants, *, gaps_alike: bool) -> int:
     return rank if rank >= 0 else 0 if gaps_alike else ~rank
 
 
-def hash_strings(strings: Strings) -> Words:
+def hash_strings(strings: Strings) -> UInt64s:
     """The hash of each string."""
     hashes = np.empty(len(strings.offsets) - 1, np.uint64)
     with np.errstate(over="ignore"):  # products wrap around; without the JIT NumPy would warn
@@ -125,13 +122,13 @@ def _word(data: Bytes, start: int, stop: int) -> np.uint64:
 
 
 @kernel
-def _read_heads(offsets: Offsets, data: Bytes, rows: Offsets, heads: Words) -> None:
+def _read_heads(offsets: Offsets, data: Bytes, rows: Offsets, heads: UInt64s) -> None:
     for i in range(len(rows)):
         heads[i] = _word(data, offsets[rows[i]], offsets[rows[i] + 1])
 
 
 @kernel
-def _hash(offsets: Offsets, data: Bytes, hashes: Words) -> None:
+def _hash(offsets: Offsets, data: Bytes, hashes: UInt64s) -> None:
     """Multiply and fold, a word at a time; the first two without asking whether they exist."""
     for i in range(len(hashes)):
         start, stop = offsets[i], offsets[i + 1]
@@ -149,7 +146,7 @@ def _home(mixed: np.uint64, capacity: int) -> int:
 
 
 @kernel
-def _insert(hashes: Words, table: Slots) -> None:
+def _insert(hashes: UInt64s, table: Buckets) -> None:
     capacity = len(table)
     for i in range(len(hashes)):
         slot = _home(hashes[i], capacity)
@@ -166,10 +163,10 @@ def _insert(hashes: Words, table: Slots) -> None:
 def _find(
     offsets: Offsets,
     data: Bytes,
-    hashes: Words,
+    hashes: UInt64s,
     ends: Offsets,
     others: Bytes,
-    table: Slots,
+    table: Buckets,
     at: Ranks,
     ranks: Ranks,
 ) -> None:
@@ -227,7 +224,7 @@ def _settle(
     rows: Offsets,
     ends: Offsets,
     others: Bytes,
-    heads: Words,
+    heads: UInt64s,
     counts: Ranks,
 ) -> None:
     """Turn the number of heads at or below a string's own into that of the constants below it:
@@ -256,8 +253,8 @@ def _find_one(
     data: Bytes,
     ends: Offsets,
     others: Bytes,
-    heads: Words,
-    table: Slots,
+    heads: UInt64s,
+    table: Buckets,
     at: Ranks,
     below: Ranks,
 ) -> int:
@@ -274,7 +271,7 @@ def _find_one(
 
 
 @brief
-def find_row(places: NDArray[np.int64], data: Bytes) -> int:
+def find_row(places: Int64s, data: Bytes) -> int:
     """The number of the constant that a string is, or UNRANKED; of the constants the addresses of
     offsets, bytes and table are given."""
     ends, others = array_at(places[0], np.int64), array_at(places[1], np.uint8)

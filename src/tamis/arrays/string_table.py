@@ -12,26 +12,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.arrays.arrow_buffers import frozen, string_buffers
 from tamis.arrays.jit import addresses
 from tamis.arrays.sharing import lazy
 from tamis.arrays.string_search import (
     Constants,
-    Slots,
     Strings,
     find_constants,
     find_row,
     hash_strings,
     make_table,
 )
+from tamis.arrays.types import Buckets, Int32s, Int64s
 
 
 class StringTable:
     """Strings, none of them null, and the rows in which they stand."""
 
-    def __init__(self, strings: pa.LargeStringArray, table: Slots | None = None) -> None:
+    def __init__(self, strings: pa.LargeStringArray, table: Buckets | None = None) -> None:
         self.strings = strings
         own = Strings(*string_buffers(strings))
         rows = frozen(np.arange(len(strings)), np.int32)
@@ -39,7 +38,7 @@ class StringTable:
         unused = frozen((), np.uint64)
         self._constants = Constants(*own, unused, frozen(self.table, np.int64), rows, rows)
 
-    def rows(self, strings: Any) -> NDArray[np.int32]:
+    def rows(self, strings: Any) -> Int32s:
         """For each string of an array the first row in which it stands, or -1."""
         wanted = strings.cast(pa.large_string())
         return find_constants(Strings(*string_buffers(wanted)), self._constants)
@@ -49,7 +48,7 @@ class StringTable:
         return find_row(self._places, np.frombuffer(string.encode(), np.uint8))
 
     @lazy
-    def _places(self) -> NDArray[np.int64]:
+    def _places(self) -> Int64s:
         ends, others, _, table, _, _ = self._constants
         return addresses([ends, others, table])
 

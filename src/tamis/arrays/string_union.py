@@ -11,18 +11,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from tamis.arrays.arrow_buffers import Bytes, Offsets, string_buffers
+from tamis.arrays.arrow_buffers import string_buffers
 from tamis.arrays.jit import kernel
 from tamis.arrays.string_search import are_equal, is_less
+from tamis.arrays.types import Bytes, Flags, Int64s, Offsets
 
-Numbers = NDArray[np.int64]
 
-
-def merge_strings(
-    arrays: Sequence[Any], used: Sequence[NDArray[np.bool_]]
-) -> tuple[Any, list[Numbers]]:
+def merge_strings(arrays: Sequence[Any], used: Sequence[Flags]) -> tuple[Any, list[Int64s]]:
     """The distinct used strings of sorted arrays without repetition, and for each array the number
     that each of its strings has there; those of unused ones mean nothing."""
     joined = pa.concat_arrays(arrays)
@@ -38,7 +34,7 @@ def merge_strings(
 
 @kernel
 def _merge(
-    offsets: Offsets, data: Bytes, rows: Numbers, ends: Numbers, chosen: Numbers, number: Numbers
+    offsets: Offsets, data: Bytes, rows: Int64s, ends: Int64s, chosen: Int64s, number: Int64s
 ) -> int:
     """Number the strings of some rows, which ascend from each of the ends to the next; write the
     row of one string of each number, and return how many there are."""

@@ -27,13 +27,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.arrays.arrow_buffers import Bytes, Offsets, frozen, string_buffers
+from tamis.arrays.arrow_buffers import frozen, string_buffers
 from tamis.arrays.jit import kernel
-from tamis.arrays.string_search import GOLDEN, Words
-
-Integers = NDArray[np.int32]
+from tamis.arrays.string_search import GOLDEN
+from tamis.arrays.types import Bytes, Int32s, Offsets, UInt64s
 
 WIDTHS = (8, 4, 2, 1)
 _MOST_WINDOWS = 64
@@ -49,12 +47,12 @@ class Windows(NamedTuple):
 
     width: int
     largest: int  # patterns of one group
-    filter: Words
-    keys: Words
-    group: Integers  # of each slot of the table; EMPTY if it is free
-    start: Integers  # of each group, and the end of the last
-    pattern: Integers
-    shift: Integers
+    filter: UInt64s
+    keys: UInt64s
+    group: Int32s  # of each slot of the table; EMPTY if it is free
+    start: Int32s  # of each group, and the end of the last
+    pattern: Int32s
+    shift: Int32s
 
 
 class SubstringSearch:
@@ -70,7 +68,7 @@ class SubstringSearch:
             if len(members):
                 self.windows.append(self._windows(width, members))
 
-    def _windows(self, width: int, members: Integers) -> Windows:
+    def _windows(self, width: int, members: Int32s) -> Windows:
         shift = np.empty(len(members), np.int32)
         keys = np.empty(len(members), np.uint64)
         with np.errstate(over="ignore"):
@@ -89,7 +87,7 @@ class SubstringSearch:
         largest = int(np.diff(start).max())
         return Windows(width, largest, *(frozen(array, array.dtype) for array in arrays))
 
-    def pairs(self, texts: Any) -> Iterator[tuple[Integers, Integers]]:
+    def pairs(self, texts: Any) -> Iterator[tuple[Int32s, Int32s]]:
         """Rows of texts (large strings) and numbers of the patterns in them, each pair once."""
         return self._pairs(Texts(*string_buffers(texts)))
 
@@ -99,7 +97,7 @@ class SubstringSearch:
         texts = Texts(frozen((0, len(data)), np.int64), data)
         return [number for _, found in self._pairs(texts) for number in found.tolist()]
 
-    def _pairs(self, texts: Texts) -> Iterator[tuple[Integers, Integers]]:
+    def _pairs(self, texts: Texts) -> Iterator[tuple[Int32s, Int32s]]:
         own, rows = Texts(self.offsets, self.data), len(texts.offsets) - 1
         stamp = np.full(len(self.offsets) - 1, -1, np.int32)
         for windows in self.windows:
@@ -150,7 +148,7 @@ def _bits(mixed: np.uint64) -> np.uint64:
 
 @kernel
 def _choose_windows(
-    offsets: Offsets, data: Bytes, members: Integers, width: int, shift: Integers, keys: Words
+    offsets: Offsets, data: Bytes, members: Int32s, width: int, shift: Int32s, keys: UInt64s
 ) -> None:
     """Of each pattern the window that the fewest share, by counts that collide at times."""
     size = 1 << 20
@@ -171,7 +169,7 @@ def _choose_windows(
 
 
 @kernel
-def _fill_table(keys: Words, found: Words, table: Words, group: Integers) -> None:
+def _fill_table(keys: UInt64s, found: UInt64s, table: UInt64s, group: Int32s) -> None:
     slots = len(table)
     for g in range(len(keys)):
         found[_hash(keys[g], len(found))] |= _bits(_mixed(keys[g]))
@@ -186,10 +184,10 @@ def _find(
     texts: Texts,
     patterns: Texts,
     windows: Windows,
-    stamp: Integers,
+    stamp: Int32s,
     cursor: Offsets,
-    row: Integers,
-    pattern: Integers,
+    row: Int32s,
+    pattern: Int32s,
 ) -> int:
     """Fill the buffers from the cursor (row, and byte within it) on; return how many pairs."""
     offsets, data = texts

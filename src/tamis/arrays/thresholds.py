@@ -33,11 +33,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.arrays.arrow_buffers import UNRANKED, Ranks, frozen
+from tamis.arrays.arrow_buffers import UNRANKED, frozen
 from tamis.arrays.jit import kernel
 from tamis.arrays.sharing import lazy
+from tamis.arrays.types import Numerics, Ranks
 
 DENSE_SPAN = 65_536
 DENSE_RATIO = 8
@@ -48,20 +48,17 @@ LISTED = 65_536
 _WIDE = 2**63
 """The least integer that has no place among thresholds of 64 bits."""
 
-Numbers = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]
-Table = NDArray[np.int32]
-
 
 class Thresholds:
     """Sorted thresholds of one numeric type, and what is derived from them on first use."""
 
-    def __init__(self, numbers: Numbers) -> None:
+    def __init__(self, numbers: Numerics) -> None:
         self.numbers = numbers
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def ranks(self, values: Numbers) -> Ranks:
+    def ranks(self, values: Numerics) -> Ranks:
         """How many are at or below each of the values, which are of the thresholds' type."""
         ranks = np.empty(len(values), np.int32)
         if self._table is None:
@@ -117,7 +114,7 @@ class Thresholds:
         return listed
 
     @lazy
-    def _table(self) -> Table | None:
+    def _table(self) -> Ranks | None:
         """The rank of every integer from the first to the last threshold, if they are close."""
         count = len(self.numbers)
         if not count or self.numbers.dtype != np.int64:
@@ -130,7 +127,7 @@ class Thresholds:
 
 
 @kernel
-def search_sorted(thresholds: Numbers, values: Numbers, ranks: Ranks) -> None:
+def search_sorted(thresholds: Numerics, values: Numerics, ranks: Ranks) -> None:
     """How many of the sorted thresholds are at or below each value; -1 for NaN."""
     for start in range(0, len(values), BLOCK):
         stop = min(start + BLOCK, len(values))
@@ -151,7 +148,7 @@ def search_sorted(thresholds: Numbers, values: Numbers, ranks: Ranks) -> None:
 
 
 @kernel
-def _look_up(first: int, table: Table, values: Numbers, ranks: Ranks) -> None:
+def _look_up(first: int, table: Ranks, values: Numerics, ranks: Ranks) -> None:
     last = first + len(table) - 1
     for i in range(len(values)):
         value = values[i]

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Answers
 from tamis.bindings.evaluation import Answer, Trial, World
 from tamis.matching.batch import Batch
 from tamis.matching.setting import Expressions, Slot
 from tamis.model.events.event import Event
 from tamis.predicates.truth import FAILED, TRUE
-
-Answers = NDArray[np.object_]
 
 
 class Pairs(NamedTuple):

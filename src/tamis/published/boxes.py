@@ -24,10 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-
-Labels = NDArray[np.int64]
-Offsets = NDArray[np.int64]
-Numbers = NDArray[np.int32]
+from tamis.arrays.types import Labels, Numbers, Offsets
 
 UNBOUNDED = 1 << 62
 """The upper end of a side that has none; all labels are below."""

@@ -33,17 +33,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Labels, Numbers, Offsets, Tally
 from tamis.errors import LimitError
-from tamis.published.boxes import (
-    UNBOUNDED,
-    BoxArrays,
-    BoxTable,
-    Labels,
-    Numbers,
-    Offsets,
-    Points,
-)
-from tamis.published.index import EVALUATED, VISITED, BoxHits, Index, Size, Tally
+from tamis.published.boxes import UNBOUNDED, BoxArrays, BoxTable, Points
+from tamis.published.index import EVALUATED, VISITED, BoxHits, Index, Size
 
 MOST_NODES = 1_000_000
 HELD_BY_NODE = 32

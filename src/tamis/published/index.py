@@ -8,12 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.published.boxes import BoxTable, Numbers, Points
-
-Tally = NDArray[np.int64]
-"""What kernels count, by the numbers below."""
+from tamis.arrays.types import Numbers, Tally
+from tamis.published.boxes import BoxTable, Points
 
 EVALUATED, SUMS, COMPARISONS, VISITED = range(4)
 """Predicates evaluated (a binary search for many at once is one for each of its steps), hit counts

@@ -11,17 +11,9 @@ from typing import Any
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import (
-    BoxArrays,
-    BoxTable,
-    Labels,
-    Numbers,
-    Points,
-    clear_labels,
-    grown,
-    set_labels,
-)
-from tamis.published.index import EVALUATED, BoxHits, Index, Size, Tally
+from tamis.arrays.types import Labels, Numbers, Tally
+from tamis.published.boxes import BoxArrays, BoxTable, Points, clear_labels, grown, set_labels
+from tamis.published.index import EVALUATED, BoxHits, Index, Size
 
 
 class Naive(Index):

@@ -7,15 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import (
-    AT_LEAST,
-    AT_MOST,
-    EQUAL,
-    UNBOUNDED,
-    BoxArrays,
-    Labels,
-    Numbers,
-)
+from tamis.arrays.types import Labels, Numbers
+from tamis.published.boxes import AT_LEAST, AT_MOST, EQUAL, UNBOUNDED, BoxArrays
 
 OPERATORS = 3
 

@@ -16,15 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import (
-    UNBOUNDED,
-    BoxArrays,
-    Labels,
-    Numbers,
-    Offsets,
-    Points,
-    Sides,
-)
+from tamis.arrays.types import Labels, Numbers, Offsets
+from tamis.published.boxes import UNBOUNDED, BoxArrays, Points, Sides
 
 
 class Sample(NamedTuple):

@@ -409,13 +409,14 @@ def test_loaded_segments_are_merged() -> None:
 
 @pytest.mark.skipif(PLAIN, reason="nothing is compiled")
 def test_kernels_are_compiled_once_for_each_width_of_ranks() -> None:
-    from tamis.matching import axis_merging, string_merging
+    from tamis.arrays import string_union
     from tamis.matching.boxes import layout as boxes
+    from tamis.matching.segments import axis_merging
     from tamis.matching.sieve import unbuild
 
     segments = some_subscriptions(0).apart(2).segments()
     merged([*segments, reloaded(segments[0])], some_gone(0, 0.2))
-    once: list[Any] = [merging.move_boxes, axis_merging.mark_uses, string_merging._merge]
+    once: list[Any] = [merging.move_boxes, axis_merging.mark_uses, string_union._merge]
     once += [unbuild.spread_keys, boxes.copy_constraints]
     twice: list[Any] = [unbuild.count_constraints, unbuild.write_constraints]
     assert all(len(kernel.signatures) == 1 for kernel in once)

@@ -16,11 +16,12 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import tamis
 from tamis import Algorithm
+from tamis.arrays.types import Numbers
 from tamis.engine.registry import ALGORITHMS
 from tamis.errors import LimitError, TamisError, UnsupportedError
 from tamis.matching.batch import Batch
 from tamis.published import naive
-from tamis.published.boxes import BoxTable, Numbers
+from tamis.published.boxes import BoxTable
 from tamis.published.frame import matcher as matcher_module
 from tamis.published.frame.matcher import PublishedMatcher
 from tamis.published.naive import Naive

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.types import Flags, Int32s, Int64s, Ranks
 from tamis.matching.lines.forms import FOLDED, FORM_LINES
 from tamis.matching.lines.registry import LINES as ALL_LINES
 from tamis.matching.lines.registry import (
@@ -44,7 +45,6 @@ from tamis.model.paths import Path, format_path
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Ranks = NDArray[np.int32]
 
 MIXED, PRESENCE, TERM = "mixed", "presence", "term"
 SUBSTRINGS, FOLDED_SUBSTRINGS, CONTAINED = "substrings", "folded substrings", "contained"
@@ -92,7 +92,7 @@ class LineBuilder:
         self.count = 0
         self.gaps_alike = True
         """Whether no set tells apart values that are none of the constants."""
-        self._chunks: list[tuple[Any, NDArray[np.bool_]]] = []
+        self._chunks: list[tuple[Any, Flags]] = []
         self._values: list[Any] = []
         self._after: list[bool] = []
 
@@ -103,7 +103,7 @@ class LineBuilder:
         self.count += 1
         return self.count - 1
 
-    def add_many(self, values: Any, after: bool) -> NDArray[np.int32]:
+    def add_many(self, values: Any, after: bool) -> Int32s:
         """Take in a cut for each of many values (an array of NumPy or Arrow)."""
         self._flush()
         self._chunks.append((values, np.full(len(values), after)))
@@ -121,7 +121,7 @@ class LineBuilder:
             self._chunks.append((self._values, np.array(self._after)))
             self._values, self._after = [], []
 
-    def constants(self) -> tuple[list[Any], NDArray[np.int64], NDArray[np.bool_]]:
+    def constants(self) -> tuple[list[Any], Int64s, Flags]:
         """The constants, each once, and of each reference which it is, and whether its cut lies
         after it."""
         self._flush()
@@ -136,7 +136,7 @@ class LineBuilder:
         encoded = values.dictionary_encode()
         return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64), after
 
-    def finish(self) -> tuple[Line, NDArray[np.int32]]:
+    def finish(self) -> tuple[Line, Int32s]:
         """The line, and the positions of the references."""
         self._flush()
         if self.kind is Kind.BOOLEAN:
@@ -198,7 +198,7 @@ class Axis:
         """The lines; a taxonomy's terms are on none."""
         return () if isinstance(self._lines, TermLine) else self._lines
 
-    def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def line_ends(self) -> tuple[Int64s, Int64s]:
         """The first and last rank of each line, and of the rest behind those of a mixed axis."""
         if len(self._offsets) < 2 or self.key.sort == PRESENCE:
             return np.array([0]), np.array([self.size - 1])
@@ -283,7 +283,7 @@ class Axis:
         return f"Axis({self.key}, {self.size:,} ranks)"
 
 
-def valid_rows(array: Any) -> NDArray[np.bool_]:
+def valid_rows(array: Any) -> Flags:
     """Which rows of an array are no nulls, also where its encoding has them among its values."""
     from pyarrow import types
 
@@ -294,7 +294,7 @@ def valid_rows(array: Any) -> NDArray[np.bool_]:
             return np.zeros(len(array), bool)
         if types.is_run_end_encoded(array.type) or array.dictionary.null_count:
             array.validate(full=True)
-    valid: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    valid: Flags = array.is_valid().to_numpy(zero_copy_only=False)
     return valid
 
 
@@ -333,7 +333,7 @@ class AxisBuilder:
         for line in self.lines:
             line.gaps_alike = False
 
-    def finish(self) -> tuple[Axis, list[NDArray[np.int32]]]:
+    def finish(self) -> tuple[Axis, list[Int32s]]:
         """The axis, and for each line the ranks just below its references."""
         if self._terms is not None:
             return Axis(self.key, self._terms), []

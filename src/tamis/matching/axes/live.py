@@ -20,8 +20,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.arrays.types import Int64s
 from tamis.matching.axes.axis import (
     GREATEST,
     LEAST,
@@ -174,7 +174,7 @@ class LiveAxis:
         """The least label of a line, or of what lies behind the lines."""
         return self.lines[line].begin if line < len(self.lines) else self.behind
 
-    def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def line_ends(self) -> tuple[Int64s, Int64s]:
         """The least and the greatest label of each line, and of what lies behind the lines."""
         if not self.lines:
             return np.array([0]), np.array([self.size - 1])

@@ -16,11 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-
-Ranks = NDArray[np.int32]
-Slots = NDArray[np.int32]
-Offsets = NDArray[np.int64]
-Packed = NDArray[np.uint16] | NDArray[np.uint32]  # ranks in two bytes if all sizes allow it
+from tamis.arrays.types import (
+    Flags,
+    Float64s,
+    Int8s,
+    Int32s,
+    Int64s,
+    Offsets,
+    Ranks,
+    Slots,
+)
 
 # What a constraint allows a sieve to do with it. AT_LEAST and AT_MOST are one-sided: sorted by
 # their constant, the satisfied ones are one slice. A full interval is an AT_LEAST of rank 0.
@@ -34,24 +39,24 @@ class Boxes(NamedTuple):
     """Boxes as a sparse matrix by rows; several boxes may share a slot."""
 
     start: Offsets
-    attribute: NDArray[np.int32]
+    attribute: Int32s
     low: Ranks
     high: Ranks
     slot: Slots
-    size: NDArray[np.int64]  # ranks of each attribute
+    size: Int64s  # ranks of each attribute
 
 
 class Statistics(NamedTuple):
     """What is known about events: presence of each attribute, mass over its ranks (or None)."""
 
-    presence: NDArray[np.float64]
-    mass: Sequence[NDArray[np.float64] | None]
+    presence: Float64s
+    mass: Sequence[Float64s | None]
 
 
 class Constraints(NamedTuple):
     """The constraints of `Boxes`, in the same order, as the choice of access keys sees them."""
 
-    kind: NDArray[np.int8]
+    kind: Int8s
     chance: NDArray[np.float32]  # that an event has the attribute, and in this interval
     presence: NDArray[np.float32]  # of each attribute
 
@@ -108,9 +113,7 @@ def weigh_constraints(boxes: Boxes, statistics: Statistics | None = None) -> Con
     return Constraints(kind, chance * presence[attribute], presence)
 
 
-def accumulate_mass(
-    mass: Sequence[NDArray[np.float64] | None], size: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], Offsets]:
+def accumulate_mass(mass: Sequence[Float64s | None], size: Int64s) -> tuple[Float64s, Offsets]:
     """Return the mass below each rank, of all attributes in one array, and where each begins."""
     parts = []
     for weights, ranks in zip(mass, size.tolist(), strict=True):
@@ -123,9 +126,7 @@ def accumulate_mass(
 
 
 @kernel
-def sort_constraints(
-    attribute: NDArray[np.int32], low: Ranks, high: Ranks, first: int, stop: int
-) -> None:
+def sort_constraints(attribute: Int32s, low: Ranks, high: Ranks, first: int, stop: int) -> None:
     """Bring the constraints of one box, which are few, into the order of their attributes."""
     for c in range(first + 1, stop):
         a, least, most, at = attribute[c], low[c], high[c], c
@@ -141,7 +142,7 @@ def renumber_slots(boxes: Boxes, slots: Slots) -> Boxes:
     return select_boxes(boxes._replace(slot=slot), slot >= 0)
 
 
-def select_boxes(boxes: Boxes, kept: NDArray[np.bool_]) -> Boxes:
+def select_boxes(boxes: Boxes, kept: Flags) -> Boxes:
     """Return some of the boxes; the same ones if all are kept."""
     if kept.all():
         return boxes
@@ -154,7 +155,7 @@ def select_boxes(boxes: Boxes, kept: NDArray[np.bool_]) -> Boxes:
 
 
 @kernel
-def copy_constraints(boxes: Boxes, kept: NDArray[np.bool_], selected: Boxes) -> None:
+def copy_constraints(boxes: Boxes, kept: Flags, selected: Boxes) -> None:
     """Copy the constraints of those boxes that are kept."""
     at = 0
     for b in range(len(kept)):

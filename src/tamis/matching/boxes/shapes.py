@@ -22,9 +22,7 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tamis.arrays.types import Int32s, Slots
 from tamis.errors import TamisError
 from tamis.matching.axes.axis import GREATEST, LEAST, AxisBuilder, AxisKey
 from tamis.matching.boxes.compiler import (
@@ -70,7 +68,7 @@ class Shape(NamedTuple):
     """Pairs of holes that make a subscription contradict itself if the first is greater."""
 
     def add(
-        self, axes: BoxCompiler, rows: BoxRows, slots: NDArray[np.int32], columns: Sequence[Column]
+        self, axes: BoxCompiler, rows: BoxRows, slots: Slots, columns: Sequence[Column]
     ) -> bool:
         """Take in a box, or a few, for each slot; False if there is no room for the axes."""
         options = []
@@ -100,7 +98,7 @@ class Shape(NamedTuple):
 
 def _references(
     end: End, limit: int, builder: AxisBuilder, columns: Sequence[Column]
-) -> NDArray[np.int32] | int:
+) -> Int32s | int:
     if end.hole is None:
         return limit
     return builder.lines[end.line].add_many(columns[end.hole], end.after)

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Flags, Int32s, Int64s, Slots
 from tamis.matching.axes.axis import GREATEST, LEAST, Axis, Interval
 from tamis.matching.boxes.layout import Boxes
-
-Slots = NDArray[np.int32]
-References = NDArray[np.int32]
 
 _COLUMNS = 6
 LAST = -1
@@ -29,24 +27,24 @@ class Side(NamedTuple):
 
     axis: int
     low_line: int
-    low: References | int
+    low: Int32s | int
     high_line: int
-    high: References | int
-    mask: NDArray[np.bool_] | None = None
+    high: Int32s | int
+    mask: Flags | None = None
 
 
 class AxisEnds(Protocol):
     """An axis, finished or live."""
 
-    def line_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def line_ends(self) -> tuple[Int64s, Int64s]:
         """The first and last rank, or label, of each line and of what lies behind the lines."""
 
 
 class Resolved(NamedTuple):
     """Boxes as a sparse matrix by rows, in ranks or labels."""
 
-    start: NDArray[np.int64]
-    axis: NDArray[np.int32]
+    start: Int64s
+    axis: Int32s
     low: NDArray[Any]
     high: NDArray[Any]
     slot: Slots
@@ -58,7 +56,7 @@ class BoxRows:
     def __init__(self) -> None:
         self.count = 0
         self._slots: list[Slots] = []
-        self._chunks: list[NDArray[np.int64]] = []
+        self._chunks: list[Int64s] = []
         self._slot: list[int] = []
         self._rows: list[tuple[int, ...]] = []
 
@@ -88,7 +86,7 @@ class BoxRows:
             self._chunks.append(np.array(self._rows, np.int64).reshape(-1, _COLUMNS))
             self._slot, self._rows = [], []
 
-    def resolve(self, axes: Sequence[Axis], positions: Sequence[Sequence[References]]) -> Boxes:
+    def resolve(self, axes: Sequence[Axis], positions: Sequence[Sequence[Int32s]]) -> Boxes:
         """The boxes in ranks; those with an empty side are gone."""
         size = np.array([each.size for each in axes], np.int64)
         return Boxes(*self.resolved(axes, positions, np.int32), size)
@@ -125,7 +123,7 @@ class BoxRows:
 
 
 @kernel
-def place_rows(box: NDArray[np.int64], free: NDArray[np.int64], place: NDArray[np.int64]) -> None:
+def place_rows(box: Int64s, free: Int64s, place: Int64s) -> None:
     """Write where each constraint stands when those of a box stand together, in their order."""
     for i in range(len(box)):
         place[i] = free[box[i]]
@@ -133,12 +131,12 @@ def place_rows(box: NDArray[np.int64], free: NDArray[np.int64], place: NDArray[n
 
 
 def _ranks(
-    line: NDArray[np.int64],
-    reference: NDArray[np.int64],
+    line: Int64s,
+    reference: Int64s,
     axis: AxisEnds,
     positions: Sequence[NDArray[Any]],
     end: int,
-) -> NDArray[np.int64]:
+) -> Int64s:
     """The ranks of bounds: the first one above a lower cut, the last one below an upper cut."""
     first, last = axis.line_ends()
     ends = first[line] if end == LEAST else last[line]

@@ -18,20 +18,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from tamis.arrays.arrow_buffers import (
-    Bytes,
-    Offsets,
-    Ranks,
-    frozen,
-    mark_nulls,
-    string_buffers,
-    strings_from,
-)
+from tamis.arrays.arrow_buffers import frozen, mark_nulls, string_buffers, strings_from
 from tamis.arrays.arrow_types import is_text, large_strings
 from tamis.arrays.ip_addresses import parse_addresses
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Bytes, Int32s, Offsets, Ranks
 from tamis.matching.lines.strings import StringLine
 from tamis.predicates.texts import fold, folds
 
@@ -163,7 +155,7 @@ def fold_all(array: Any) -> Any:
 
 
 @cache
-def _fold_table() -> NDArray[np.int32]:
+def _fold_table() -> Int32s:
     """The fold of each code point that has one, itself for the others."""
     table = np.arange(0x20000, dtype=np.int32)
     for code, folded in folds().items():

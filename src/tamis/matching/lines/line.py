@@ -24,13 +24,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.arrays.arrow_buffers import UNRANKED, Ranks, fixed_width, frozen, mark_nulls
-
-Positions = NDArray[np.int32]
-Integers = NDArray[np.int64]
-Arrays = dict[str, NDArray[Any]]
-Uses = NDArray[np.uint8]
-"""For each cut of a line whether intervals end there: UNUSED, USED, or WIDE."""
+from tamis.arrays.arrow_buffers import UNRANKED, fixed_width, frozen, mark_nulls
+from tamis.arrays.types import Arrays, Flags, Int64s, Positions, Ranks, Uses
 
 UNUSED, USED, WIDE = np.uint8(0), np.uint8(1), np.uint8(2)
 """An interval of several ranks begins at a cut that is WIDE."""
@@ -108,9 +103,7 @@ class Line(ABC):
         return ranks
 
 
-def positions_of(
-    constants: NDArray[np.int64], after: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], Positions]:
+def positions_of(constants: Int64s, after: Flags) -> tuple[Int64s, Positions]:
     """The distinct cuts, each twice the number of its constant plus one if after it, and for each
     given cut its position among them; constants are numbered in their order."""
     codes = 2 * constants + after
@@ -120,9 +113,7 @@ def positions_of(
     return np.flatnonzero(used), place[codes]
 
 
-def number_in_order(
-    order: NDArray[np.int64], *keys: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def number_in_order(order: Int64s, *keys: NDArray[Any]) -> tuple[Int64s, Int64s]:
     """Where each distinct tuple of keys stands first, and for each row the number of its tuple,
     given the order that sorts the rows."""
     first = np.zeros(len(order), np.bool_)
@@ -153,7 +144,7 @@ def merged_cuts(
     return [key[first] for key in keys], positions
 
 
-def integers(array: Any) -> Integers:
+def integers(array: Any) -> Int64s:
     """The values of an array of integers; unsigned ones of 64 bits wrap around."""
     width = array.type.bit_width
     signed = types.is_signed_integer(array.type) or width == 64
@@ -161,6 +152,6 @@ def integers(array: Any) -> Integers:
     return frozen(fixed_width(array, dtype), np.int64)
 
 
-def _are_within(indices: Integers, count: int) -> bool:
+def _are_within(indices: Int64s, count: int) -> bool:
     """Whether indices are in a dictionary, which only a full validation looks at."""
     return not len(indices) or bool(indices.min() >= 0 and indices.max() < count)

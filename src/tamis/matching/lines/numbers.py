@@ -22,23 +22,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.arrays.arrow_buffers import Ranks, fixed_width, frozen
+from tamis.arrays.arrow_buffers import fixed_width, frozen
 from tamis.arrays.thresholds import Thresholds
-from tamis.matching.lines.line import (
+from tamis.arrays.types import (
     Arrays,
-    Line,
+    Flags,
+    Float64s,
+    Int64s,
+    Numerics,
     Positions,
+    Ranks,
+    UInt64s,
     Uses,
-    integers,
-    merged_cuts,
-    number_in_order,
-    positions_of,
 )
+from tamis.matching.lines.line import Line, integers, merged_cuts, number_in_order, positions_of
 from tamis.model.kinds import to_value
-
-Doubles = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Numbers = Integers | NDArray[np.uint64] | Doubles
 
 _TOP = 2**63
 _LEAST = -(2**63)
@@ -52,13 +50,11 @@ _EXACT_POWER = 22
 class _Pairs(NamedTuple):
     """Numbers as nearest doubles and what is left."""
 
-    nearest: Doubles
-    rest: Integers
+    nearest: Float64s
+    rest: Int64s
 
 
-def number_line(
-    values: Numbers | list[int | float], after: NDArray[np.bool_]
-) -> tuple[NumberLine, Positions]:
+def number_line(values: Numerics | list[int | float], after: Flags) -> tuple[NumberLine, Positions]:
     """The line of the cuts before or after the given numbers, and each one's position in it."""
     if isinstance(values, list):
         keys: tuple[NDArray[Any], ...] = _split_list(values)
@@ -88,20 +84,20 @@ def _split_list(values: list[int | float]) -> _Pairs:
     return _Pairs(nearest, rest)
 
 
-def _split(values: Numbers) -> _Pairs:
+def _split(values: Numerics) -> _Pairs:
     nearest = values.astype(np.float64)
     if values.dtype.kind == "f":
         return _Pairs(nearest, np.zeros(len(values), np.int64))
     return _Pairs(nearest, values.view(np.int64) - _wrapped(nearest))
 
 
-def _wrapped(whole: Doubles) -> Integers:
+def _wrapped(whole: Float64s) -> Int64s:
     """Whole doubles from -2^63 to 2^64 as integers, modulo 2^64."""
     high = whole >= _TOP  # multiples of 2^11
     return np.where(high, whole / 2**11, whole).astype(np.int64) << np.where(high, 11, 0)
 
 
-def _double_thresholds(pairs: _Pairs, after: Integers) -> Doubles:
+def _double_thresholds(pairs: _Pairs, after: Int64s) -> Float64s:
     """The least double at or above each cut; none is above infinity."""
     nearest, rest = pairs
     with np.errstate(over="ignore"):  # above the greatest double is infinity
@@ -111,7 +107,7 @@ def _double_thresholds(pairs: _Pairs, after: Integers) -> Doubles:
     return least[: len(least) - int(unreached.sum())]
 
 
-def _integer_thresholds(pairs: _Pairs, after: Integers) -> tuple[Integers, Integers]:
+def _integer_thresholds(pairs: _Pairs, after: Int64s) -> tuple[Int64s, Int64s]:
     """The least integer at or above each cut: those up to 2^63 - 1, and those above less 2^63."""
     whole = np.where(after > 0, np.floor(pairs.nearest), np.ceil(pairs.nearest))
     more = pairs.rest + after
@@ -136,12 +132,12 @@ class _Cuts(NamedTuple):
                      _NONE, _NO_WHOLE      no integer
     """
 
-    double: Integers  # the bits of the double, turned such that they order it; or _NONE
-    signed: Integers
-    unsigned: NDArray[np.uint64]
+    double: Int64s  # the bits of the double, turned such that they order it; or _NONE
+    signed: Int64s
+    unsigned: UInt64s
 
     @classmethod
-    def of(cls, count: int, doubles: Doubles, signed: Integers, unsigned: Integers) -> _Cuts:
+    def of(cls, count: int, doubles: Float64s, signed: Int64s, unsigned: Int64s) -> _Cuts:
         """The cuts of a line, so many, from its thresholds."""
         double, least = np.full((2, count), _NONE)
         above = np.full(count, _NO_WHOLE, np.uint64)
@@ -151,7 +147,7 @@ class _Cuts(NamedTuple):
         above[len(signed) : len(signed) + len(unsigned)] = unsigned.view(np.uint64) + np.uint64(1)
         return cls(double, least, above)
 
-    def thresholds(self) -> tuple[Doubles, Integers, Integers]:
+    def thresholds(self) -> tuple[Float64s, Int64s, Int64s]:
         """The thresholds of the line that has these cuts."""
         doubles = _turned(self.double[self.double != _NONE]).view(np.float64)
         is_whole = self.unsigned != _NO_WHOLE
@@ -159,7 +155,7 @@ class _Cuts(NamedTuple):
         return doubles, self.signed[self.unsigned == 0], unsigned.view(np.int64)
 
 
-def _turned(bits: Integers) -> Integers:
+def _turned(bits: Int64s) -> Int64s:
     """The bits of doubles as integers in the order of the doubles, and back."""
     return bits ^ (bits >> 63 & _NONE)
 
@@ -167,7 +163,7 @@ def _turned(bits: Integers) -> Integers:
 class NumberLine(Line):
     """The line of numbers."""
 
-    def __init__(self, size: int, doubles: Doubles, signed: Integers, unsigned: Integers) -> None:
+    def __init__(self, size: int, doubles: Float64s, signed: Int64s, unsigned: Int64s) -> None:
         self.size = size
         self._doubles = Thresholds(frozen(doubles, np.float64))
         self._signed = Thresholds(frozen(signed, np.int64))
@@ -250,7 +246,7 @@ class NumberLine(Line):
         return self.rank(value)
 
 
-def _coefficients(array: Any) -> tuple[Integers, NDArray[np.bool_]]:
+def _coefficients(array: Any) -> tuple[Int64s, Flags]:
     """The unscaled integers of decimals, and which of them are exact as doubles too."""
     width = array.type.bit_width
     if width < 64:

@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 from pyarrow import types
 
-from tamis.arrays.arrow_buffers import UNRANKED, Ranks, bits
-from tamis.matching.lines.line import Arrays, Line, Positions, Uses
+from tamis.arrays.arrow_buffers import UNRANKED, bits
+from tamis.arrays.types import Arrays, Positions, Ranks, Uses
+from tamis.matching.lines.line import Line
 from tamis.matching.lines.numbers import NumberLine, number_line
 from tamis.matching.lines.strings import StringLine, string_line
 from tamis.matching.lines.timestamps import TimestampLine, timestamp_line

@@ -27,16 +27,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.arrays.arrow_buffers import Ranks, are_within, frozen, string_buffers
+from tamis.arrays.arrow_buffers import are_within, frozen, string_buffers
 from tamis.arrays.arrow_types import is_text, large_strings
 from tamis.arrays.sharing import lazy
 from tamis.arrays.string_search import Constants, Strings, build_constants, find_rank, find_ranks
 from tamis.arrays.string_union import merge_strings
 from tamis.arrays.thresholds import LISTED
-from tamis.matching.lines.line import UNUSED, WIDE, Arrays, Line, Positions, Uses, positions_of
+from tamis.arrays.types import Arrays, Flags, Int64s, Positions, Ranks, Uses
+from tamis.matching.lines.line import UNUSED, WIDE, Line, positions_of
 
 
 class _Listed(NamedTuple):
@@ -48,7 +48,7 @@ class _Listed(NamedTuple):
 
 
 def string_line(
-    values: Any, after: NDArray[np.bool_], *, gaps_alike: bool = False
+    values: Any, after: Flags, *, gaps_alike: bool = False
 ) -> tuple[StringLine, Positions]:
     """The line of the cuts before or after the given strings, and each one's position in it.
 
@@ -68,7 +68,7 @@ def string_line(
     return StringLine(constants, gaps_alike), positions
 
 
-def _constants(strings: Any, sides: NDArray[np.bool_]) -> Constants:
+def _constants(strings: Any, sides: Flags) -> Constants:
     """Sorted strings and their ranks, given whether there is a cut before and after each."""
     below = np.concatenate([[0], np.cumsum(sides.sum(axis=1))])
     at = frozen(below[:-1] + sides[:, 0], np.int32)
@@ -149,7 +149,7 @@ class StringLine(Line):
         before = np.where(at > below[:-1], padded[below[:-1]], UNUSED)
         return np.stack([before, np.where(below[1:] > at, padded[at], UNUSED)], axis=1)
 
-    def _positions(self, sides: Uses, number: NDArray[np.int64], line: StringLine) -> Positions:
+    def _positions(self, sides: Uses, number: Int64s, line: StringLine) -> Positions:
         """The positions of the used cuts in another line, where constants have other numbers."""
         positions = np.zeros(self.size - 1, np.int32)
         before, after = (sides != UNUSED).T

@@ -24,8 +24,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.arrays.types import Int32s, Int64s
 from tamis.model.paths import Path
 from tamis.model.taxonomy.nesting import brackets, parents_first
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
@@ -33,8 +33,6 @@ from tamis.model.taxonomy.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Numbers = NDArray[np.int64]
 
 
 class TermLines:
@@ -71,7 +69,7 @@ class TermLine:
         opens, closes = brackets(first, parents_first(above))
         order = np.argsort(opens)
         self._number = {names[place]: number for number, place in enumerate(order.tolist())}
-        self._last: Numbers = np.arange(len(names)) + (closes - opens)[order] // 2
+        self._last: Int64s = np.arange(len(names)) + (closes - opens)[order] // 2
         self.size = len(names) + 1
         self._intervals: dict[str, list[tuple[int, int]]] = {}
         self._index_sides(taxonomy, [names[place] for place in order.tolist()])
@@ -84,8 +82,8 @@ class TermLine:
         number[known] = np.arange(len(names))
         sides = number[labels.sides]
         order = np.argsort(sides)
-        self._sides: Numbers = sides[order]
-        self._side_group: Numbers = np.repeat(
+        self._sides: Int64s = sides[order]
+        self._side_group: Int64s = np.repeat(
             np.arange(len(labels.start) - 1), np.diff(labels.start)
         )[order]
         group = labels.group[known]
@@ -93,7 +91,7 @@ class TermLine:
         high = np.append(low[1:], len(group)) - 1
         order = np.argsort(group[low], kind="stable")
         self._low, self._high = low[order], high[order]
-        self._start: Numbers = np.searchsorted(group[low][order], np.arange(len(labels.start)))
+        self._start: Int64s = np.searchsorted(group[low][order], np.arange(len(labels.start)))
 
     def kinds_of(self, term: str, positive: bool) -> list[tuple[int, int]]:
         """The intervals of the strings that are a kind of the term, or of those that are not."""
@@ -119,7 +117,7 @@ class TermLine:
         """The number of a term; of all other strings the last rank."""
         return self._number.get(value, self.size - 1)
 
-    def ranks(self, array: pa.Array[Any]) -> NDArray[np.int32]:
+    def ranks(self, array: pa.Array[Any]) -> Int32s:
         """The ranks of a column: -1 for nulls, and for what is no string."""
         import pyarrow.compute as pc
         from pyarrow import types

@@ -18,21 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.arrays.arrow_buffers import Ranks, fixed_width, frozen
+from tamis.arrays.arrow_buffers import fixed_width, frozen
 from tamis.arrays.sharing import lazy
 from tamis.arrays.thresholds import LISTED, Thresholds
-from tamis.matching.lines.line import (
-    Arrays,
-    Line,
-    Positions,
-    Uses,
-    merged_cuts,
-    number_in_order,
-    positions_of,
-)
+from tamis.arrays.types import Arrays, Flags, Int32s, Int64s, Positions, Ranks, Uses
+from tamis.matching.lines.line import Line, merged_cuts, number_in_order, positions_of
 from tamis.model.timestamp import Timestamp
-
-Integers = NDArray[np.int64]
 
 _SECOND = 1_000_000_000
 _DAY = 86_400
@@ -41,7 +32,7 @@ _LEAST = -(2**63)
 
 
 def timestamp_line(
-    values: list[Timestamp] | Integers, after: NDArray[np.bool_]
+    values: list[Timestamp] | Int64s, after: Flags
 ) -> tuple[TimestampLine, Positions]:
     """The line of the cuts before or after the given instants, and each one's position in it."""
     if isinstance(values, list):
@@ -62,10 +53,10 @@ def timestamp_line(
 class TimestampLine(Line):
     """The line of timestamps."""
 
-    def __init__(self, seconds: Integers, nanoseconds: NDArray[np.integer]) -> None:
+    def __init__(self, seconds: Int64s, nanoseconds: NDArray[np.integer]) -> None:
         self.size = len(seconds) + 1
-        self._seconds: Integers = frozen(seconds, np.int64)
-        self._nanoseconds: NDArray[np.int32] = frozen(nanoseconds, np.int32)
+        self._seconds: Int64s = frozen(seconds, np.int64)
+        self._nanoseconds: Int32s = frozen(nanoseconds, np.int32)
         self._thresholds: dict[str, Thresholds] = {}
 
     def rank(self, value: Timestamp) -> int:
@@ -126,10 +117,10 @@ class TimestampLine(Line):
             self._thresholds[unit] = Thresholds(frozen(counts, np.int64))
         return self._thresholds[unit]
 
-    def _days(self) -> Integers:
+    def _days(self) -> Int64s:
         return -(-(self._seconds + (self._nanoseconds > 0)) // _DAY)
 
-    def _counts(self, unit: int) -> Integers:
+    def _counts(self, unit: int) -> Int64s:
         """The thresholds in a unit; those beyond 64 bits are its least or, above, left out."""
         low = self._count_below(*divmod(_LEAST * unit, _SECOND))
         stop = self._count_below(*divmod((-_LEAST - 1) * unit + 1, _SECOND))

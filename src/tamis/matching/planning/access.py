@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.key_table import EMPTY
+from tamis.arrays.types import Flags, Float64s, Int64s
 from tamis.matching.axes import axis as axes
 from tamis.matching.axes.axis import Axis
 from tamis.matching.boxes.layout import (
@@ -35,28 +36,25 @@ from tamis.matching.sieve.keys import PROBE
 from tamis.matching.sieve.signatures import COPY, HASHED, TEST
 from tamis.model.paths import format_path
 
-Integers = NDArray[np.int64]
-Figures = NDArray[np.float64]
-
 
 class Access(NamedTuple):
     """Figures of each signature, and the slots with a box that no key serves."""
 
-    boxes: Integers
-    subscriptions: Integers
-    keys: Integers
-    probability: Figures  # that an event has the attributes, and pays the probe
-    met: Figures  # boxes that an event meets
-    cost: Figures  # nanoseconds
-    unserved: Integers
+    boxes: Int64s
+    subscriptions: Int64s
+    keys: Int64s
+    probability: Float64s  # that an event has the attributes, and pays the probe
+    met: Float64s  # boxes that an event meets
+    cost: Float64s  # nanoseconds
+    unserved: Int64s
 
 
 class Slices(NamedTuple):
     """The keys in use, the signature of each, and how many boxes it has; by ascending key."""
 
-    key: Integers
-    signature: Integers
-    boxes: Integers
+    key: Int64s
+    signature: Int64s
+    boxes: Int64s
 
 
 def slices_of(sieve: Sieve) -> Slices:
@@ -94,7 +92,7 @@ def access_of(sieve: Sieve, found: Sequence[Axis], known: Statistics | None = No
     return Access(boxes, subscriptions, keys, probability, met, cost, unserved)
 
 
-def slots_of(sieve: Sieve) -> Integers:
+def slots_of(sieve: Sieve) -> Int64s:
     """The slot of each box."""
     return np.where(sieve.slot < 0, ~sieve.slot, sieve.slot).astype(np.int64)
 
@@ -104,7 +102,7 @@ def count_slots(sieve: Sieve) -> int:
     return len(distinct(slots_of(sieve)))
 
 
-def sizes_of(found: Sequence[Axis]) -> Integers:
+def sizes_of(found: Sequence[Axis]) -> Int64s:
     """The ranks of each axis, and behind them of the one that every event has."""
     return np.array([*(axis.size for axis in found), 1], np.int64)
 
@@ -117,7 +115,7 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return values[first]
 
 
-def constraints_of(sieve: Sieve, found: Sequence[Axis]) -> Integers:
+def constraints_of(sieve: Sieve, found: Sequence[Axis]) -> Int64s:
     """A number for each constraint (axis, low, high) of the boxes, the same for equal ones.
 
     Hashed ones are digits of keys, sorted one-sided ones are constants, and all others are tests.
@@ -180,8 +178,8 @@ def _assumed(found: Sequence[Axis]) -> Statistics:
 
 
 def _digits(
-    sieve: Sieve, slices: Slices, size: Integers
-) -> Iterator[tuple[NDArray[np.bool_], NDArray[Any], Integers]]:
+    sieve: Sieve, slices: Slices, size: Int64s
+) -> Iterator[tuple[Flags, NDArray[Any], Int64s]]:
     """By place: which keys hash an attribute there, which one, and its rank."""
     for place in range(HASHED):
         hashed = sieve.stride[slices.signature, place] > 0
@@ -191,9 +189,7 @@ def _digits(
         yield hashed, axis, digit
 
 
-def _hits(
-    sieve: Sieve, slices: Slices, size: Integers, below: Figures, offset: Integers
-) -> Figures:
+def _hits(sieve: Sieve, slices: Slices, size: Int64s, below: Float64s, offset: Int64s) -> Float64s:
     """How likely each key is that of an event that has its attributes."""
     chance = np.ones(len(slices.key))
     for hashed, axis, digit in _digits(sieve, slices, size):
@@ -202,12 +198,12 @@ def _hits(
     return chance
 
 
-def _boxes(slices: Slices, count: int) -> Integers:
+def _boxes(slices: Slices, count: int) -> Int64s:
     """How many boxes each signature has."""
     return np.bincount(slices.signature, slices.boxes, count).astype(np.int64)
 
 
-def _windows(sieve: Sieve, signature: Integers, ranks: Integers) -> tuple[Integers, Integers]:
+def _windows(sieve: Sieve, signature: Int64s, ranks: Int64s) -> tuple[Int64s, Int64s]:
     """For each box, the first and last rank of its sorted attribute that let an event meet it."""
     kind, constant = sieve.kind[signature], sieve.constant.astype(np.int64)
     low, high = (
@@ -218,7 +214,7 @@ def _windows(sieve: Sieve, signature: Integers, ranks: Integers) -> tuple[Intege
     return low, np.where(kind == BETWEEN, reach, high)
 
 
-def _subscriptions(sieve: Sieve, signature: Integers, count: int) -> Integers:
+def _subscriptions(sieve: Sieve, signature: Int64s, count: int) -> Int64s:
     """How many distinct slots each signature has."""
     slot = slots_of(sieve)
     span = int(slot.max(initial=0)) + 1

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.sharing import lazy
 from tamis.arrays.substring_search import SubstringSearch
+from tamis.arrays.types import Int32s
 from tamis.matching.axes.axis import CONTAINED, FOLDED_SUBSTRINGS, Axis
 from tamis.matching.batch import Batch
 from tamis.matching.lines.forms import fold_all
@@ -26,8 +26,6 @@ from tamis.matching.points.of_columns import row_values
 from tamis.matching.points.of_events import Points
 from tamis.model.events.event import Event
 from tamis.predicates.texts import fold
-
-Integers = NDArray[np.int32]
 
 POINTS = 1 << 16
 """Points that are made of what was found at a time."""
@@ -45,7 +43,7 @@ class ContentAxis:
         assert isinstance(line, StringLine)
         return SubstringSearch(line.strings())
 
-    def points(self, points: Points, batch: Batch) -> Iterator[tuple[Integers, NDArray[np.int32]]]:
+    def points(self, points: Points, batch: Batch) -> Iterator[tuple[Int32s, Int32s]]:
         """The numbers of points, and these points with a rank on this axis, in pieces."""
         if self.axis.key.sort == CONTAINED:
             owner, rank = self.contained(batch)
@@ -119,7 +117,7 @@ class ContentAxis:
         return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
 
 
-def with_column(ranks: NDArray[np.int32], rows: Any, column: Any) -> NDArray[np.int32]:
+def with_column(ranks: Int32s, rows: Any, column: Any) -> Int32s:
     """Some points, with one rank more."""
     wider = np.empty((len(rows), ranks.shape[1] + 1), np.int32, order="F")
     wider[:, :-1] = ranks[rows]

@@ -17,15 +17,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.matching.axes.axis import PRESENCE, Axis, Ranks, valid_rows
+from tamis.arrays.types import Flags, Ranks, Rows
+from tamis.matching.axes.axis import PRESENCE, Axis, valid_rows
 from tamis.matching.points.of_events import MAX_POINTS, Points
 from tamis.model.events.arrow_events import check_columns
 from tamis.model.paths import Path
-
-Rows = NDArray[np.int64]
 
 MAX_ALTERNATIVES = 1 << 20
 """Points of one batch; a batch with more is taken in halves."""
@@ -223,22 +221,20 @@ def _combined(ours: Alternatives, theirs: Alternatives) -> Alternatives:
     return Alternatives(ours.count, row, {**ours.take(left), **theirs.take(right)})
 
 
-def present_rows(batch: pa.RecordBatch, path: Path) -> NDArray[np.bool_]:
+def present_rows(batch: pa.RecordBatch, path: Path) -> Flags:
     """Which rows have anything at a path."""
     columns: Any = batch.columns
     return _present_field(batch.schema.names, columns, batch.num_rows, path)
 
 
-def _present_field(
-    names: Sequence[str], arrays: Sequence[Any], rows: int, path: Path
-) -> NDArray[np.bool_]:
+def _present_field(names: Sequence[str], arrays: Sequence[Any], rows: int, path: Path) -> Flags:
     for name, array in zip(names, arrays, strict=True):
         if name == path[0]:
             return _present(array, path[1:])
     return np.zeros(rows, bool)
 
 
-def _present(array: Any, path: Path) -> NDArray[np.bool_]:
+def _present(array: Any, path: Path) -> Flags:
     """Whether there is anything at the path below each row of an array."""
     if isinstance(array.type, pa.BaseExtensionType):
         return _present(array.storage, path)

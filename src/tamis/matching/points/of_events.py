@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.arrow_types import strings_of
+from tamis.arrays.types import Int32s, Int64s, Ranks
 from tamis.bindings.choices import bindings, count_bindings
-from tamis.matching.axes.axis import PRESENCE, Ranks
+from tamis.matching.axes.axis import PRESENCE
 from tamis.matching.points.of_one_event import Ranked
 from tamis.model.events.event import Event, single_value
 from tamis.model.kinds import Value
@@ -33,9 +33,9 @@ class Points:
     """
 
     ranks: Ranks  # [points, axes]
-    row: NDArray[np.int64] | None  # None: point i is event i
+    row: Int64s | None  # None: point i is event i
     left: list[int]
-    values: dict[Path, NDArray[np.int32]] = field(default_factory=dict)
+    values: dict[Path, Int32s] = field(default_factory=dict)
     leaves: dict[Path, Any] = field(default_factory=dict)
     """Arrays of Arrow, or lists."""
     _strings: dict[Path, Any] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Leaves:
         if value is not None:
             self.leaves[path].append(value)
 
-    def values(self) -> dict[Path, NDArray[np.int32]]:
+    def values(self) -> dict[Path, Int32s]:
         """For each point the number of its leaf."""
         return {path: np.array(found, np.int32) for path, found in self._values.items()}
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.matching.axes.axis import Axis, Ranks
+from tamis.arrays.types import Flags, Int64s, Positions, Ranks, Uses
+from tamis.matching.axes.axis import Axis
 from tamis.matching.boxes.layout import Boxes
-from tamis.matching.lines.line import UNUSED, USED, WIDE, Line, Positions, Uses
+from tamis.matching.lines.line import UNUSED, USED, WIDE, Line
 
 
 class NewRanks(NamedTuple):
@@ -30,9 +30,7 @@ class NewRanks(NamedTuple):
 
 
 @kernel
-def mark_uses(
-    boxes: Boxes, offset: NDArray[np.int64], uses: Uses, asked: NDArray[np.bool_]
-) -> None:
+def mark_uses(boxes: Boxes, offset: Int64s, uses: Uses, asked: Flags) -> None:
     """Mark the axes that boxes ask for, and the ranks above which, on its axis, an interval begins
     or ends; the ranks of all axes stand one behind the other, from the offsets on."""
     for c in range(len(boxes.attribute)):

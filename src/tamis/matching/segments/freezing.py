@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.matching.axes.axis import Axis, AxisBuilder, LineBuilder, Ranks
+from tamis.arrays.types import Flags, Labels, Ranks
+from tamis.matching.axes.axis import Axis, AxisBuilder, LineBuilder
 from tamis.matching.axes.live import LiveAxis, LiveLine
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.lines.taxonomy import TermLines
@@ -19,12 +19,10 @@ from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import Expectations, Segment, SegmentBuilder
 from tamis.predicates.normal import NormalForm
 
-Labels = NDArray[np.int64]
-
 
 def frozen_boxes(
     view: LiveView,
-    kept: NDArray[np.bool_],
+    kept: Flags,
     terms: TermLines,
     statistics: Expectations | None = None,
 ) -> Segment:

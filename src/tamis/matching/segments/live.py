@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import announce_compilation, brief
+from tamis.arrays.types import Flags, Int32s, Labels, Slots
 from tamis.matching.axes.live import LiveAxis, NoRoomError
 from tamis.matching.boxes.compiler import LiveBoxCompiler
 from tamis.matching.boxes.live_shapes import ShapePlans
@@ -31,8 +32,6 @@ from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.points.of_one_event import Projection
 from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
-
-Labels = NDArray[np.int64]
 
 _SIDE = 3
 """Numbers a side."""
@@ -47,10 +46,10 @@ class LiveBoxes(NamedTuple):
     """Boxes in arrays with room for more; another set of arrays when that is used up."""
 
     first: Labels
-    start: NDArray[np.int32]
+    start: Int32s
     sides: Labels
-    slot: NDArray[np.int32]
-    asks: NDArray[np.bool_]
+    slot: Slots
+    asks: Flags
     """Whether its conjunction says more than the box."""
 
 
@@ -69,12 +68,12 @@ class LiveView(NamedTuple):
     it may spoil, for it need not be exact."""
 
     @property
-    def slot(self) -> NDArray[np.int32]:
+    def slot(self) -> Slots:
         """The slots of the boxes."""
         return self.arrays.slot[: self.boxes]
 
     @property
-    def asks(self) -> NDArray[np.bool_]:
+    def asks(self) -> Flags:
         """Whether the conjunctions say more than the boxes."""
         return self.arrays.asks[: self.boxes]
 
@@ -191,11 +190,11 @@ def _larger(array: NDArray[Any]) -> NDArray[Any]:
 @brief
 def try_boxes(
     first: Labels,
-    start: NDArray[np.int32],
+    start: Int32s,
     sides: Labels,
     boxes: int,
     point: Labels,
-    found: NDArray[np.int32],
+    found: Int32s,
 ) -> int:
     """Write the numbers of those boxes that contain a point, which has a 0 behind its labels;
     return how many."""

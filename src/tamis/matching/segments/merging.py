@@ -17,21 +17,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Flags, Int32s, Int64s, Ranks, Slots, Uses
 from tamis.matching.axes.axis import FOUND, Axis, AxisKey
 from tamis.matching.boxes.compiler import MAX_AXES, MAX_FOUND
 from tamis.matching.boxes.layout import (
     Boxes,
-    Ranks,
-    Slots,
     join_boxes,
     renumber_slots,
     select_boxes,
     sort_constraints,
 )
-from tamis.matching.lines.line import Uses
 from tamis.matching.points.contents import ContentAxis
 from tamis.matching.segments.axis_merging import NewRanks, mark_uses, merged_axis
 from tamis.matching.segments.segment import ContentSieve, Expectations, Segment
@@ -47,8 +44,8 @@ class TooManyAxesError(Exception):
 class Moves(NamedTuple):
     """Where axes and ranks of a segment go; ranks of all axes stand one behind the other."""
 
-    axis: NDArray[np.int32]
-    offset: NDArray[np.int64]
+    axis: Int32s
+    offset: Int64s
     low: Ranks
     high: Ranks
 
@@ -98,7 +95,7 @@ class MergePart:
         self.moves.axis[number] = target
         self.moves.low[span], self.moves.high[span] = ranks
 
-    def moved(self, boxes: Boxes, size: NDArray[np.int64]) -> Boxes:
+    def moved(self, boxes: Boxes, size: Int64s) -> Boxes:
         """The boxes on the merged axes. Two cuts without a value between them may have become one:
         then boxes between them are empty, and gone."""
         whole = np.ones(len(boxes.slot), np.bool_)
@@ -171,7 +168,7 @@ def _merged_axis(places: Sequence[tuple[MergePart, int]], target: int) -> Axis:
 
 
 @kernel
-def move_boxes(boxes: Boxes, moves: Moves, whole: NDArray[np.bool_]) -> None:
+def move_boxes(boxes: Boxes, moves: Moves, whole: Flags) -> None:
     """Give the boxes their new axes and ranks, in place, and find those that become empty."""
     attribute, low, high = boxes.attribute, boxes.low, boxes.high
     for b in range(len(whole)):

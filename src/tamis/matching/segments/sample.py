@@ -16,15 +16,13 @@ from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.arrays.sharing import Lockable
+from tamis.arrays.types import Float64s, Rows
 from tamis.errors import TamisError
 from tamis.matching.batch import Batch
 from tamis.matching.segments.statistics import AxisStatistics
 from tamis.model.events.event import Event, Node
-
-Rows = NDArray[np.int64]
 
 ROWS = 4_096
 """Events that are kept."""
@@ -88,7 +86,7 @@ def drawn(batches: Iterable[Batch], seed: int = 0) -> list[Batch]:
     Each gets a random number, and those with the least ones stay.
     """
     random = np.random.default_rng(seed)
-    parts: list[tuple[NDArray[np.float64], Batch]] = []
+    parts: list[tuple[Float64s, Batch]] = []
     bound = 1.0
     for batch in batches:
         number = random.random(len(batch))
@@ -102,14 +100,14 @@ def drawn(batches: Iterable[Batch], seed: int = 0) -> list[Batch]:
     return [each.slice(at, at + SLICE) for each in several for at in range(0, len(each), SLICE)]
 
 
-def _least(number: NDArray[np.float64]) -> float:
+def _least(number: Float64s) -> float:
     """The number up to which rows stay, were there no others."""
     return float(np.partition(number, ROWS - 1)[ROWS - 1]) if len(number) > ROWS else 1.0
 
 
 def _thinned(
-    parts: Sequence[tuple[NDArray[np.float64], Batch]],
-) -> tuple[list[tuple[NDArray[np.float64], Batch]], float]:
+    parts: Sequence[tuple[Float64s, Batch]],
+) -> tuple[list[tuple[Float64s, Batch]], float]:
     """The rows with the least numbers of all parts, and the greatest of these numbers."""
     bound = _least(np.concatenate([np.empty(0), *(number for number, _ in parts)]))
     kept = [(number, part, np.flatnonzero(number <= bound)) for number, part in parts]

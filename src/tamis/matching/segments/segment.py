@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tamis.arrays.jit import announce_compilation
 from tamis.arrays.sharing import lazy
 from tamis.arrays.string_file import string_arrays, strings_of
+from tamis.arrays.types import Int32s, Slots
 from tamis.language.parser import parse
 from tamis.matching.axes.axis import TERM, Axis, AxisKey
 from tamis.matching.batch import Batch
@@ -40,9 +41,6 @@ from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.normal import Literal, NormalForm
-
-Integers = NDArray[np.int32]
-
 
 Expectations = Callable[[Sequence[Axis]], Statistics]
 """What is known about events, given the axes of a sieve."""
@@ -114,7 +112,7 @@ class Segment:
                 axis.rank(value)
         self.plain.match_one(self.projection.point(Event({})))
 
-    def stab(self, points: Points, limit: int | None = None) -> Iterator[tuple[Integers, Integers]]:
+    def stab(self, points: Points, limit: int | None = None) -> Iterator[tuple[Int32s, Int32s]]:
         """Points and the slots of the plain boxes that they stab, in chunks; each pair once, at
         most ``limit`` for each point."""
         for chunk in self.plain.chunks(points.ranks, limit):
@@ -131,7 +129,7 @@ class Segment:
                 for chunk in sieve.chunks(ranks):
                     yield self.checks.candidates(number[chunk.event], chunk.slot, points, batch)
 
-    def judged(self, event: Event, point: Integers) -> SlotVerdicts | None:
+    def judged(self, event: Event, point: Int32s) -> SlotVerdicts | None:
         """What the other boxes say of one event, which is one point, with a 0 behind its ranks;
         None if they say much."""
         judged = SlotVerdicts({}, {})
@@ -142,7 +140,7 @@ class Segment:
                 self.checks.judge(number, *judged)
         return judged if len(judged.perhaps) <= FEW else None
 
-    def _stabbed_by_one(self, event: Event, point: Integers) -> Iterator[list[int] | None]:
+    def _stabbed_by_one(self, event: Event, point: Int32s) -> Iterator[list[int] | None]:
         """The conjunctions whose boxes one point stabs, None if they are many, sieve by sieve."""
         yield self.checked.match_one(point)
         for found, sieve in self.sought:
@@ -203,7 +201,7 @@ class Segment:
         plain = BoxSieve.from_arrays(parts["plain"])
         return cls(axes, plain, BoxSieve.from_arrays(parts["checked"]), sought, checks)
 
-    def slots(self) -> NDArray[np.int32]:
+    def slots(self) -> Slots:
         """The slots of all subscriptions, ascending."""
         is_there = np.zeros(self.most_slot + 1, np.bool_)
         is_there[self.plain.slots()] = True
@@ -215,14 +213,14 @@ class Segment:
         """How many subscriptions there are."""
         return len(self.slots())
 
-    def box_slots(self) -> Integers:
+    def box_slots(self) -> Slots:
         """The slot of each box."""
         table = self.checks.conjunctions.slot
         slots = [self.plain.slots()]
         slots += [table[sieve.slots()] for sieve in (self.checked, *(s.sieve for s in self.sought))]
         return np.concatenate(slots)
 
-    def slots_of_terms(self) -> Integers:
+    def slots_of_terms(self) -> Slots:
         """The slots of the boxes that are about the terms of a taxonomy."""
         about = np.array([axis.key.sort == TERM for axis in self.axes] + [False])
         if not about.any():

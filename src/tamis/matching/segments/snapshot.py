@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.arrays.types import Int64s
 from tamis.matching.pairs import Pairs
 from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import Segment
@@ -45,7 +45,7 @@ class Snapshot(NamedTuple):
     epoch: int
     last: int
     """The epoch of the last removal."""
-    died: NDArray[np.int64]
+    died: Int64s
 
     def all_alive(self, slots: Iterable[int], since: int) -> Iterable[int]:
         """The slots without those of subscriptions that were removed after an epoch."""

@@ -20,8 +20,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.arrays.types import Float64s, Int32s, Int64s
 from tamis.errors import TamisError
 from tamis.matching.axes.axis import FOUND, Axis
 from tamis.matching.batch import Batch
@@ -38,7 +38,7 @@ class Expected(NamedTuple):
     """What is expected of one axis."""
 
     presence: float = PRESENCE
-    mass: NDArray[np.float64] | None = None
+    mass: Float64s | None = None
 
 
 class AxisStatistics:
@@ -69,14 +69,14 @@ class AxisStatistics:
             self._known[axis] = Expected(presence, smoothed(counts))
 
 
-def smoothed(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def smoothed(counts: Int64s) -> Float64s:
     """The mass of each rank, of which each was seen as often as counted."""
     total = int(counts.sum())
     spread = (int((counts == 1).sum()) + 1) / (total + 1)
     return (1 - spread) * counts / max(total, 1) + spread / len(counts)
 
 
-def _ranks(batch: Batch, axes: Sequence[Axis]) -> Iterator[NDArray[np.int32]]:
+def _ranks(batch: Batch, axes: Sequence[Axis]) -> Iterator[Int32s]:
     """The points of a batch, in pieces; what cannot be read teaches nothing."""
     if batch.table is None:
         step = max(1, len(batch) // max(LEAST, CELLS // len(axes)))

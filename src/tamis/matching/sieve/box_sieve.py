@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.sharing import lazy
-from tamis.matching.boxes.layout import Boxes, Ranks, Statistics
+from tamis.arrays.types import Addresses, Cursor, Int64s, Ranks, Slots
+from tamis.matching.boxes.layout import Boxes, Statistics
 from tamis.matching.sieve.build import Sieve, build_sieve
 from tamis.matching.sieve.kernels import (
     CURSOR,
     EVENT,
-    Cursor,
     Matches,
     Probes,
     begin_batch,
@@ -23,7 +23,7 @@ from tamis.matching.sieve.kernels import (
     flatten_points,
     make_probes,
 )
-from tamis.matching.sieve.single import ROOM, Places, match_point, places_of
+from tamis.matching.sieve.single import ROOM, match_point, places_of
 
 UNLIMITED = np.iinfo(np.int32).max  # no segment has more boxes
 FIRST_CHUNK, CHUNK = 1 << 12, 1 << 18  # matches
@@ -66,13 +66,13 @@ class BoxSieve:
         """Memory of the index."""
         return sum(array.nbytes for array in self.arrays if isinstance(array, np.ndarray))
 
-    def slots(self) -> NDArray[np.int32]:
+    def slots(self) -> Slots:
         """Return the slot of each box."""
         slot = self.arrays.slot
         return np.where(slot < 0, ~slot, slot)
 
     @lazy
-    def _places(self) -> Places:
+    def _places(self) -> Addresses:
         return places_of(self.arrays)
 
     def match_one(self, point: Ranks) -> list[int] | None:
@@ -139,7 +139,7 @@ class BoxSieve:
         most = UNLIMITED if limit is None else min(limit, UNLIMITED)
         return int(fill_matches(self.arrays, flatten_points(points), probes, cursor, most, matches))
 
-    def count(self, points: Ranks) -> NDArray[np.int64]:
+    def count(self, points: Ranks) -> Int64s:
         """Return the number of matches of each event."""
         self._check(points)
         counts = np.zeros(len(points), np.int64)

@@ -36,15 +36,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.arrays.key_table import Table, hash_keys
+from tamis.arrays.key_table import hash_keys
 from tamis.arrays.radix import sort_rows
+from tamis.arrays.types import Buckets, Flags, Int8s, Int32s, Int64s, Packed, Slots, UInt16s
 from tamis.matching.boxes.layout import (
     AT_MOST,
     BETWEEN,
     Boxes,
     Constraints,
-    Packed,
-    Slots,
     Statistics,
     check_boxes,
     weigh_constraints,
@@ -62,22 +61,22 @@ class Sieve(NamedTuple):
 
     # signatures, sorted by gate (their rarest attribute)
     gate: NDArray[np.uint32]  # the attributes that gate at least one signature
-    gated: NDArray[np.int32]  # signatures gated[g] .. gated[g+1]-1 have gate[g]
+    gated: Int32s  # signatures gated[g] .. gated[g+1]-1 have gate[g]
     attribute: NDArray[np.uint32]  # [s, 4]: three hashed, one sorted; k where unused
-    stride: NDArray[np.int64]  # [s, 3]: key = base + sum of stride * rank; 0: only required
-    base: NDArray[np.int64]
-    kind: NDArray[np.int8]  # of the sorted constraint, or UNSORTED
-    reach: NDArray[np.int32]  # longest high - low of the sorted constraint
-    width: NDArray[np.int32]  # tests in a row
-    row: NDArray[np.int64]  # the tests of box i begin at row[s] + 3 * width[s] * i
+    stride: Int64s  # [s, 3]: key = base + sum of stride * rank; 0: only required
+    base: Int64s
+    kind: Int8s  # of the sorted constraint, or UNSORTED
+    reach: Int32s  # longest high - low of the sorted constraint
+    width: Int32s  # tests in a row
+    row: Int64s  # the tests of box i begin at row[s] + 3 * width[s] * i
     # keys
-    table: Table
+    table: Buckets
     # boxes, by (key, constant)
     constant: Packed
     slot: Slots  # ~slot if a point may be in several boxes of the same slot
     tests: Packed
-    is_seldom: NDArray[np.bool_]  # of a signature: whether its boxes have a first attribute
-    first: NDArray[np.uint16]  # attribute of the first test; empty if no signature is seldom
+    is_seldom: Flags  # of a signature: whether its boxes have a first attribute
+    first: UInt16s  # attribute of the first test; empty if no signature is seldom
     repeated: bool  # whether there is such a slot
 
 
@@ -110,11 +109,11 @@ def build_sieve(boxes: Boxes, statistics: Statistics | None = None) -> Sieve:
 
 
 def lay_signatures(
-    codes: NDArray[np.int64],
-    choice: NDArray[np.int32],
-    size: NDArray[np.int64],
+    codes: Int64s,
+    choice: Int32s,
+    size: Int64s,
     presence: NDArray[np.float32],
-) -> tuple[Sieve, NDArray[np.int32]]:
+) -> tuple[Sieve, Int32s]:
     """Number the signatures that have boxes, by gate; return them and the renumbered choice."""
     k = len(size)
     used = np.flatnonzero(np.bincount(choice, minlength=len(codes)))
@@ -161,7 +160,7 @@ def mark_repeated(boxes: Boxes) -> Slots:
 
 
 @kernel
-def mark_overlapping(boxes: Boxes, by_slot: NDArray[np.int64], marked: Slots) -> None:
+def mark_overlapping(boxes: Boxes, by_slot: Int64s, marked: Slots) -> None:
     """Complement the slots of those boxes, of some that are sorted by slot, that are not known to
     be disjoint from all others of theirs."""
     first = 0
@@ -192,7 +191,7 @@ def are_disjoint(boxes: Boxes, b: int, d: int) -> bool:
     return False
 
 
-def hash_slices(key: NDArray[np.int64]) -> Table:
+def hash_slices(key: Int64s) -> Buckets:
     """Return the table from keys to the slices of the sorted boxes."""
     begins = np.ones(len(key), bool)
     begins[1:] = key[1:] != key[:-1]
@@ -201,7 +200,7 @@ def hash_slices(key: NDArray[np.int64]) -> Table:
 
 
 @kernel
-def is_implied(a: int, places: NDArray[np.uint32], strides: NDArray[np.int64], kind: int) -> bool:
+def is_implied(a: int, places: NDArray[np.uint32], strides: Int64s, kind: int) -> bool:
     """Tell whether access by a signature makes a test of attribute a superfluous."""
     for j in range(HASHED):
         if places[j] == a and strides[j]:
@@ -212,10 +211,10 @@ def is_implied(a: int, places: NDArray[np.uint32], strides: NDArray[np.int64], k
 @kernel
 def compose_keys(
     boxes: Boxes,
-    choice: NDArray[np.int32],
+    choice: Int32s,
     sieve: Sieve,
-    key: NDArray[np.int64],
-    constant: NDArray[np.int32],
+    key: Int64s,
+    constant: Int32s,
 ) -> None:
     """Write key and sorted constant of each box; find reach and width of the signatures."""
     for b in range(len(choice)):
@@ -234,9 +233,7 @@ def compose_keys(
         sieve.width[s] = max(sieve.width[s], tests)
 
 
-def with_first_attributes(
-    sieve: Sieve, signature: NDArray[np.int32], presence: NDArray[np.float32]
-) -> Sieve:
+def with_first_attributes(sieve: Sieve, signature: Int32s, presence: NDArray[np.float32]) -> Sieve:
     """Return the sieve with the column of first attributes, if that is of use; the signature of
     each box is given."""
     length = 3 * sieve.width.astype(np.int64)
@@ -254,8 +251,8 @@ def with_first_attributes(
 def write_rows(
     boxes: Boxes,
     constraints: Constraints,
-    choice: NDArray[np.int32],
-    order: NDArray[np.int32],
+    choice: Int32s,
+    order: Int32s,
     sieve: Sieve,
 ) -> None:
     """Write the rows of tests of all boxes, in their sorted order."""

@@ -17,11 +17,11 @@ small and grow, so that little is enumerated in vain when one event fills the bu
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel, prefetch
 from tamis.arrays.key_table import find_entry, home_entry
-from tamis.matching.boxes.layout import AT_LEAST, AT_MOST, Packed, Ranks, Slots
+from tamis.arrays.types import Cursor, Int32s, Int64s, Packed, Ranks, Slots
+from tamis.matching.boxes.layout import AT_LEAST, AT_MOST
 from tamis.matching.sieve.build import UNSORTED, Sieve
 from tamis.matching.sieve.runs import (
     MANY,
@@ -35,7 +35,6 @@ from tamis.matching.sieve.runs import (
 
 FIRST_BLOCK, BLOCK = 4, 128  # events in a block
 PROBES = 2048  # probes in a block, at least one event's
-Cursor = NDArray[np.int64]
 CURSOR = 4  # integers in a cursor: the event to go on with, and where among its runs
 EVENT, RUN, POSITION, TAKEN = range(CURSOR)
 
@@ -44,19 +43,19 @@ class Probes(NamedTuple):
     """Scratch of one thread: the block's points, and its probes, those of an event side by side."""
 
     point: Ranks  # [BLOCK, k + 1]
-    owner: NDArray[np.int32]  # which event of the block
-    signature: NDArray[np.int32]
-    key: NDArray[np.int64]
-    start: NDArray[np.int32]
-    stop: NDArray[np.int32]
-    stamp: NDArray[np.int32]  # of repeated slots: the last event that they were emitted for
-    clock: NDArray[np.int64]  # stamp of the batch's first event, and of the next batch's
+    owner: Int32s  # which event of the block
+    signature: Int32s
+    key: Int64s
+    start: Int32s
+    stop: Int32s
+    stamp: Int32s  # of repeated slots: the last event that they were emitted for
+    clock: Int64s  # stamp of the batch's first event, and of the next batch's
 
 
 class Matches(NamedTuple):
     """Buffers for matches: row of the event, slot of the box."""
 
-    event: NDArray[np.int32]
+    event: Int32s
     slot: Slots
 
 
@@ -120,7 +119,7 @@ def fill_matches(
 
 
 @kernel
-def count_matches(sieve: Sieve, points: Points, probes: Probes, counts: NDArray[np.int64]) -> None:
+def count_matches(sieve: Sieve, points: Points, probes: Probes, counts: Int64s) -> None:
     """Add to `counts` how many boxes contain each point."""
     event = 0
     while event < points.events:

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.arrays.key_table import EMPTY, LOAD, Table, find_entry, hash_keys
+from tamis.arrays.key_table import EMPTY, LOAD, find_entry, hash_keys
+from tamis.arrays.types import Buckets, Flags, Float64s, Int32s, Int64s
 from tamis.matching.boxes.layout import Boxes, Constraints
 from tamis.matching.sieve.signatures import (
     CANDIDATES,
@@ -44,10 +45,10 @@ WASTE = 0.1 * TEST  # what a box may cost an event, on average, beyond its cheap
 
 @kernel
 def list_candidates(
-    chosen: NDArray[np.int64],
+    chosen: Int64s,
     boxes: Boxes,
     constraints: Constraints,
-    code: NDArray[np.int64],
+    code: Int64s,
     cost: NDArray[np.float32],
 ) -> None:
     """Write the candidates of the chosen boxes, a row each."""
@@ -58,9 +59,7 @@ def list_candidates(
         cost[i, :n] = work.cost[:n]
 
 
-def choose_keys(
-    boxes: Boxes, constraints: Constraints
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def choose_keys(boxes: Boxes, constraints: Constraints) -> tuple[Int64s, Int32s]:
     """Return the codes of the open signatures, ascending, and for each box the place of its own."""
     everything = np.arange(len(boxes.slot))
     choice = np.zeros(len(boxes.slot), np.int32)
@@ -80,8 +79,8 @@ def choose_keys(
 
 
 def choose_signatures(
-    among: NDArray[np.int64], boxes: Boxes, constraints: Constraints, known: NDArray[np.int64]
-) -> NDArray[np.int64]:
+    among: Int64s, boxes: Boxes, constraints: Constraints, known: Int64s
+) -> Int64s:
     """Return the codes of the signatures to open for some boxes, ascending, given those that are
     open already; the last resort is among them."""
     chosen = among
@@ -104,7 +103,7 @@ def choose_signatures(
     return np.sort(names[is_open & (names >= 0)])
 
 
-def number_candidates(code: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def number_candidates(code: Int64s) -> tuple[Int64s, Int64s]:
     """Return the distinct codes, NONE and the last resort first, and each one's number."""
     number = np.zeros(code.shape, np.int64)
     room = 1 << 10
@@ -120,10 +119,10 @@ def number_candidates(code: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArr
 
 @kernel
 def number_names(
-    code: NDArray[np.int64],
-    table: Table,
-    names: NDArray[np.int64],
-    number: NDArray[np.int64],
+    code: Int64s,
+    table: Buckets,
+    names: Int64s,
+    number: Int64s,
 ) -> int:
     """Write the distinct codes and the number of each; return how many, or 0 if they are more."""
     at = find_entry(LAST_RESORT, table)
@@ -142,7 +141,7 @@ def number_names(
     return count
 
 
-def probe_costs(names: NDArray[np.int64], presence: NDArray[np.float32]) -> NDArray[np.float64]:
+def probe_costs(names: Int64s, presence: NDArray[np.float32]) -> Float64s:
     """Return for each signature what an event pays on average to probe it."""
     padded = np.concatenate(([1.0], presence, np.ones(REQUIRED)))
     probe = np.full(len(names), PROBE)
@@ -152,11 +151,11 @@ def probe_costs(names: NDArray[np.int64], presence: NDArray[np.float32]) -> NDAr
 
 
 def close_signatures(
-    is_open: NDArray[np.bool_],
-    names: NDArray[np.int64],
-    candidate: NDArray[np.int64],
+    is_open: Flags,
+    names: Int64s,
+    candidate: Int64s,
     cost: NDArray[np.float32],
-    probe: NDArray[np.float64],
+    probe: Float64s,
 ) -> None:
     """Close, half of them at a time, signatures that save their boxes less than a probe costs.
 
@@ -191,11 +190,11 @@ def close_signatures(
 
 
 def keep_replacements(
-    closed: NDArray[np.bool_],
-    pair: tuple[NDArray[np.int64], NDArray[np.int64]],
+    closed: Flags,
+    pair: tuple[Int64s, Int64s],
     lost: NDArray[np.float32],
-    worth: NDArray[np.float64],
-    probe: NDArray[np.float64],
+    worth: Float64s,
+    probe: Float64s,
 ) -> None:
     """Take back that both signatures of a pair are closed, if boxes lose more than a probe by it:
     the one that is worth more stays."""
@@ -205,7 +204,7 @@ def keep_replacements(
     closed &= np.bincount(better, weights=lost, minlength=len(worth)) <= probe
 
 
-def number_codes(codes: NDArray[np.int64]) -> Table:
+def number_codes(codes: Int64s) -> Buckets:
     """Return the table from codes to their places."""
     number = np.arange(len(codes))
     return hash_keys(codes, number, number)
@@ -213,11 +212,11 @@ def number_codes(codes: NDArray[np.int64]) -> Table:
 
 @kernel
 def assign_cheapest(
-    chosen: NDArray[np.int64],
+    chosen: Int64s,
     boxes: Boxes,
     constraints: Constraints,
-    table: Table,
-    choice: NDArray[np.int32],
+    table: Buckets,
+    choice: Int32s,
     wasted: NDArray[np.float32],
 ) -> None:
     """Write for each chosen box the number, in a table of codes, of its cheapest signature, and

@@ -8,12 +8,10 @@ is not inlined copies a hundred words of array headers, which costs more than te
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.matching.boxes.layout import Packed, Ranks, Slots
+from tamis.arrays.types import Int32s, Packed, Ranks, Slots, UInt16s
 
-First = NDArray[np.uint16]
 MANY = 16  # boxes in a run from which on it is sifted
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
@@ -26,7 +24,7 @@ def copy_slots(slot: Slots, out: Slots) -> None:
 
 
 @kernel
-def write_event(out: NDArray[np.int32], event: int) -> None:
+def write_event(out: Int32s, event: int) -> None:
     """Write the event's row beside its matches."""
     for j in range(len(out)):
         out[j] = event
@@ -52,7 +50,7 @@ def test_boxes(
 # are left. No step has a branch on the data: one that nobody can predict costs more than two tests.
 @kernel
 def sift_boxes(
-    tests: Packed, slot: Slots, row: np.uint64, width: int, point: Ranks, first: First, out: Slots
+    tests: Packed, slot: Slots, row: np.uint64, width: int, point: Ranks, first: UInt16s, out: Slots
 ) -> np.int64:
     """Do the same as `test_boxes` for many boxes, whose first attributes may be given."""
     length = np.uint64(3 * width)
@@ -101,7 +99,7 @@ def passes_test(tests: Packed, t: np.uint64, point: Ranks) -> bool:
 
 
 @kernel
-def drop_repeated(out: Slots, stamp: NDArray[np.int32], event: int) -> int:
+def drop_repeated(out: Slots, stamp: Int32s, event: int) -> int:
     """Keep the first box of each slot for this event; return how many are left in front."""
     n = 0
     for slot in out:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Float64s, Int64s
 from tamis.matching.boxes.layout import BETWEEN, EQUAL, Boxes, Constraints
 
 # Nanoseconds, measured; with PROBE of `keys` only their ratios matter.
@@ -55,13 +56,13 @@ class Signature(NamedTuple):
 class Subsets(NamedTuple):
     """Scratch: the candidates of one box, by the bits of the constraints that make the key."""
 
-    pick: NDArray[np.int64]  # constraints: equalities by attribute, then ranges by chance
-    place: NDArray[np.int64]  # upper part of the code
-    range: NDArray[np.int64]  # lower part of the code
-    used: NDArray[np.int64]  # places; over HASHED: no candidate
-    chance: NDArray[np.float64]  # that an event meets the box
-    keys: NDArray[np.float64]
-    code: NDArray[np.int64]
+    pick: Int64s  # constraints: equalities by attribute, then ranges by chance
+    place: Int64s  # upper part of the code
+    range: Int64s  # lower part of the code
+    used: Int64s  # places; over HASHED: no candidate
+    chance: Float64s  # that an event meets the box
+    keys: Float64s
+    code: Int64s
     cost: NDArray[np.float32]
 
 
@@ -134,9 +135,7 @@ def extend_subset(
 
 
 @kernel
-def pick_constraints(
-    first: int, stop: int, constraints: Constraints, pick: NDArray[np.int64]
-) -> int:
+def pick_constraints(first: int, stop: int, constraints: Constraints, pick: Int64s) -> int:
     """Write the most selective constraints of a box, in the order of `Subsets`; return how many."""
     count = 0
     for c in range(first, stop):

@@ -8,11 +8,11 @@ arrays would cost more than to match.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import addresses, array_at, brief, kernel
 from tamis.arrays.key_table import find_entry
-from tamis.matching.boxes.layout import AT_LEAST, AT_MOST, Packed, Ranks, Slots
+from tamis.arrays.types import Addresses, Packed, Ranks, Slots
+from tamis.matching.boxes.layout import AT_LEAST, AT_MOST
 from tamis.matching.sieve.build import UNSORTED, Sieve
 from tamis.matching.sieve.kernels import search
 from tamis.matching.sieve.runs import MANY, copy_slots, sift_boxes, test_boxes
@@ -21,11 +21,10 @@ ROOM = 1 << 10
 """Matches that a buffer for one event holds; who has more goes through as a batch."""
 TOO_MANY = -1
 
-Places = NDArray[np.int64]  # of addresses and lengths
 _WIDE = 0  # the first entry: whether constants and tests take four bytes
 
 
-def places_of(sieve: Sieve) -> Places:
+def places_of(sieve: Sieve) -> Addresses:
     """The arrays of a sieve by their addresses, in the order of its fields."""
     arrays = addresses([np.asarray(each) for each in sieve[:-1]])
     wide = int(sieve.tests.dtype == np.uint32)
@@ -33,7 +32,7 @@ def places_of(sieve: Sieve) -> Places:
 
 
 @brief
-def match_point(places: Places, point: Ranks, out: Slots) -> int:
+def match_point(places: Addresses, point: Ranks, out: Slots) -> int:
     """Write the slots of the boxes that contain a point, repeated ones complemented and perhaps
     several times; return how many, or TOO_MANY. The point has a 0 behind its ranks."""
     if places[_WIDE, 0]:
@@ -44,7 +43,7 @@ def match_point(places: Places, point: Ranks, out: Slots) -> int:
 
 
 @kernel
-def _match(places: Places, constant: Packed, tests: Packed, point: Ranks, out: Slots) -> int:
+def _match(places: Addresses, constant: Packed, tests: Packed, point: Ranks, out: Slots) -> int:
     gate, gated = array_at(places[1], np.uint32), array_at(places[2], np.int32)
     attribute, stride = array_at(places[3], np.uint32), array_at(places[4], np.int64)
     base, table = array_at(places[5], np.int64), array_at(places[10], np.int64)
@@ -69,7 +68,7 @@ def _match(places: Places, constant: Packed, tests: Packed, point: Ranks, out: S
 
 @kernel
 def _emit(
-    places: Places,
+    places: Addresses,
     constant: Packed,
     tests: Packed,
     s: int,

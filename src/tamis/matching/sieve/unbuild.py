@@ -10,16 +10,16 @@ Boxes come in the order of the sieve. Complexity: linear.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.arrays.key_table import EMPTY, Table
+from tamis.arrays.key_table import EMPTY
+from tamis.arrays.types import Buckets, Int64s
 from tamis.matching.boxes.layout import AT_LEAST, AT_MOST, Boxes, sort_constraints
 from tamis.matching.sieve.build import Sieve
 from tamis.matching.sieve.signatures import HASHED
 
 
-def boxes_of(sieve: Sieve, size: NDArray[np.int64]) -> Boxes:
+def boxes_of(sieve: Sieve, size: Int64s) -> Boxes:
     """Return the boxes that a sieve was built from; ``size`` is the ranks of each attribute."""
     key = np.empty(len(sieve.slot), np.int64)
     spread_keys(sieve.table, key)
@@ -33,7 +33,7 @@ def boxes_of(sieve: Sieve, size: NDArray[np.int64]) -> Boxes:
 
 
 @kernel
-def spread_keys(table: Table, key: NDArray[np.int64]) -> None:
+def spread_keys(table: Buckets, key: Int64s) -> None:
     """Write the key of each box, from the slices of the table."""
     for at in range(0, len(table), 2):
         if table[at] != EMPTY:
@@ -42,7 +42,7 @@ def spread_keys(table: Table, key: NDArray[np.int64]) -> None:
 
 
 @kernel
-def next_signature(s: int, key: int, base: NDArray[np.int64]) -> int:
+def next_signature(s: int, key: int, base: Int64s) -> int:
     """Return the signature of a key, which is s or one behind it."""
     while s + 1 < len(base) and base[s + 1] <= key:
         s += 1
@@ -50,9 +50,7 @@ def next_signature(s: int, key: int, base: NDArray[np.int64]) -> int:
 
 
 @kernel
-def count_constraints(
-    sieve: Sieve, key: NDArray[np.int64], k: int, start: NDArray[np.int64]
-) -> None:
+def count_constraints(sieve: Sieve, key: Int64s, k: int, start: Int64s) -> None:
     """Write where the constraints of each box begin when all of them stand side by side."""
     s = 0
     for i in range(len(key)):
@@ -68,7 +66,7 @@ def count_constraints(
 
 
 @kernel
-def write_constraints(sieve: Sieve, key: NDArray[np.int64], boxes: Boxes) -> None:
+def write_constraints(sieve: Sieve, key: Int64s, boxes: Boxes) -> None:
     """Write the constraints of all boxes: hashed, sorted, and tested ones, then by attribute."""
     k, s = len(boxes.size), 0
     attribute, low, high = boxes.attribute, boxes.low, boxes.high

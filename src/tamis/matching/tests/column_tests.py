@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from tamis.arrays.arrow_types import is_text, large_strings, plain_array, without_views
+from tamis.arrays.types import Flags, Int32s, Slots, Truths
 from tamis.matching.axes.axis import CONTAINED, Axis, AxisBuilder, AxisKey
 from tamis.matching.batch import Batch
 from tamis.matching.lines.forms import fold_all
@@ -35,9 +36,6 @@ from tamis.predicates.normal import Literal
 from tamis.predicates.operands import Attribute
 from tamis.predicates.texts import fold, like_to_regex
 from tamis.predicates.truth import contains, holds
-
-Integers = NDArray[np.int32]
-Verdicts = NDArray[np.int8]
 
 FALSE, TRUE, ASK = np.int8(0), np.int8(1), np.int8(2)
 """What a test says of a point: not true, true, or that the oracle must be asked."""
@@ -79,11 +77,11 @@ def paths_of(literal: Literal) -> list[Path]:
 class Conjunctions(NamedTuple):
     """What is left to be tested of a conjunction whose box was stabbed, by its number."""
 
-    slot: Integers
-    start: Integers  # of its tests, and the end of the last one's
-    test: Integers  # numbers of literals
-    oracle: NDArray[np.bool_]  # whether there is more than tests can say
-    several: NDArray[np.bool_]  # whether its subscription has other conjunctions
+    slot: Slots
+    start: Int32s  # of its tests, and the end of the last one's
+    test: Int32s  # numbers of literals
+    oracle: Flags  # whether there is more than tests can say
+    several: Flags  # whether its subscription has other conjunctions
 
     @classmethod
     def none(cls) -> Conjunctions:
@@ -95,9 +93,9 @@ class Conjunctions(NamedTuple):
 class Candidates(NamedTuple):
     """Points, the conjunctions whose boxes they stab, and what the tests say of these pairs."""
 
-    point: Integers
-    slot: Integers
-    ask: NDArray[np.bool_]
+    point: Int32s
+    slot: Slots
+    ask: Flags
     """Whether only the oracle can tell."""
     several: bool
     """Whether a point may come again with the same slot."""
@@ -127,7 +125,7 @@ class Checks:
         (perhaps if more else certain)[int(table.slot[number])] = None
 
     def candidates(
-        self, point: Integers, conjunction: Integers, points: Points, batch: Batch
+        self, point: Int32s, conjunction: Int32s, points: Points, batch: Batch
     ) -> Candidates:
         """Pairs, a point and a conjunction whose box it stabs, without those that tests exclude."""
         said = self.verdicts(point, conjunction, points, batch)
@@ -136,9 +134,7 @@ class Checks:
         several = bool(table.several[conjunction[kept]].any())
         return Candidates(point[kept], table.slot[conjunction[kept]], said[kept] == ASK, several)
 
-    def verdicts(
-        self, point: Integers, conjunction: Integers, points: Points, batch: Batch
-    ) -> Verdicts:
+    def verdicts(self, point: Int32s, conjunction: Int32s, points: Points, batch: Batch) -> Truths:
         """What the tests say of pairs: a point, and a conjunction whose box it stabs."""
         table = self.conjunctions
         found = np.where(table.oracle[conjunction], ASK, TRUE)
@@ -156,7 +152,7 @@ class Checks:
         found[pair[said == FALSE]] = FALSE
         return found
 
-    def _said(self, test: Integers, number: Integers, points: Points, batch: Batch) -> Verdicts:
+    def _said(self, test: Int32s, number: Int32s, points: Points, batch: Batch) -> Truths:
         """What tests, which ascend, say of some points."""
         said = np.zeros(len(test), np.int8)
         texts = Texts(number, points)
@@ -182,7 +178,7 @@ _HELD = 65_536
 class Texts:
     """Tests on texts, most of them for a few points only: what they share is done once."""
 
-    def __init__(self, number: Integers, points: Points) -> None:
+    def __init__(self, number: Int32s, points: Points) -> None:
         self._number = number
         self._points = points
         self._strings: dict[Path, Any] = {}
@@ -207,7 +203,7 @@ class Texts:
         leaf = self._points.values[path][self._number[begin:end]]
         return self._points.strings(path).take(pa.array(leaf, mask=leaf < 0))
 
-    def write(self, said: Verdicts) -> None:
+    def write(self, said: Truths) -> None:
         """Write down what they have said; of what is no string they say nothing."""
         if not self._spans:
             return
@@ -220,7 +216,7 @@ class Texts:
         said[np.repeat(begins, count) + within] = known & (values == np.repeat(positive, count))
 
 
-def evaluate(literal: Literal, number: Integers, points: Points, batch: Batch) -> Verdicts:
+def evaluate(literal: Literal, number: Int32s, points: Points, batch: Batch) -> Truths:
     """What a test says of some points."""
     node, positive = literal
     if isinstance(node, Contains):
@@ -248,8 +244,8 @@ def _text_found(node: TextTest, strings: Any) -> Any:
 
 
 def _contains_verdicts(
-    node: Contains, positive: bool, number: Integers, points: Points, batch: Batch
-) -> Verdicts:
+    node: Contains, positive: bool, number: Int32s, points: Points, batch: Batch
+) -> Truths:
     """What a test of a whole set of values says: nothing is true of a missing attribute."""
     rows = number if points.row is None else points.row[number]
     path, value = node.attribute.path, node.value.value
@@ -266,8 +262,8 @@ def _contains_verdicts(
     return _verdicts(said if positive else np.isin(rows, there) & ~said)
 
 
-def _verdicts(truth: Any) -> Verdicts:
-    found: Verdicts = np.asarray(truth).astype(np.int8)
+def _verdicts(truth: Any) -> Truths:
+    found: Truths = np.asarray(truth).astype(np.int8)
     return found
 
 
@@ -283,8 +279,8 @@ def _single(path: Path, value: Any) -> tuple[Axis, int]:
 
 
 def _comparison_verdicts(
-    node: Comparison, positive: bool, number: Integers, points: Points
-) -> Verdicts:
+    node: Comparison, positive: bool, number: Int32s, points: Points
+) -> Truths:
     assert isinstance(node.left, Attribute)
     assert isinstance(node.right, Attribute)
     left, right = node.left.path, node.right.path
@@ -307,11 +303,11 @@ def _comparison_verdicts(
     return found
 
 
-def _taken(leaves: Any, index: Integers) -> Any:
+def _taken(leaves: Any, index: Int32s) -> Any:
     return without_views(plain_array(leaves)).take(pa.array(index))
 
 
-def _compared(node: Comparison, positive: bool, ours: Any, theirs: Any) -> Verdicts:
+def _compared(node: Comparison, positive: bool, ours: Any, theirs: Any) -> Truths:
     """Two columns without nulls held against each other."""
     if is_text(ours.type) and is_text(theirs.type):
         ours, theirs = large_strings(ours), large_strings(theirs)

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.arrays.types import Int32s, Slots
 from tamis.matching.tests.column_tests import Checks, Conjunctions, paths_of
 from tamis.predicates.normal import Literal
 
-Integers = NDArray[np.int32]
 Item = TypeVar("Item")
 
 _AT_ONCE, _PAUSE = 200, 2e-5
@@ -29,11 +28,11 @@ class LeftChecks(NamedTuple):
 
     literals: list[Literal]
     conjunctions: Conjunctions
-    number: Integers
+    number: Int32s
     """What each conjunction becomes among those that are left, or -1."""
 
     @classmethod
-    def of(cls, checks: Checks, slots: Integers | None) -> LeftChecks:
+    def of(cls, checks: Checks, slots: Slots | None) -> LeftChecks:
         """What is left of the tests; ``slots`` are the new slots of subscriptions."""
         table = checks.conjunctions
         slot = table.slot if slots is None else slots[table.slot]
@@ -70,7 +69,7 @@ def merged_checks(several: Sequence[LeftChecks]) -> Checks:
     return Checks(list(numbers), table, paths)
 
 
-def _renumbered(left: LeftChecks, numbers: dict[Literal, int]) -> Integers:
+def _renumbered(left: LeftChecks, numbers: dict[Literal, int]) -> Int32s:
     """The tests, with the numbers that their literals have, or get, among those of all."""
     test = left.conjunctions.test
     used = np.zeros(len(left.literals), np.bool_)

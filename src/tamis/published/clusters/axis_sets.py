@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from tamis.arrays.hash_table import (
     EMPTY,
     SEED,
-    Slots,
     delete_slot,
     empty_slots,
     mixed,
@@ -29,7 +28,7 @@ from tamis.arrays.hash_table import (
     roomy_slots,
 )
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Offsets
+from tamis.arrays.types import Buckets, Offsets
 
 PARENT, AXIS, DEPTH, BOXES, CHILDREN, CHILD, NEXT, BEFORE = range(8)
 """Of a node: that of one axis less, its last axis, how many axes, boxes of the cluster, how many
@@ -43,7 +42,7 @@ NODES, UNUSED, SETS = range(3)
 class SetTree(NamedTuple):
     """Sets of axes; the root is node 0."""
 
-    child: Slots
+    child: Buckets
     """By hash of node and axis."""
     node: NDArray[np.int32]
     state: Offsets

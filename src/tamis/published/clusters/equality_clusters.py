@@ -29,7 +29,8 @@ from tamis.arrays.hash_table import (
     roomy_slots,
 )
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import BoxArrays, BoxTable, Labels, Numbers, Usage, grown
+from tamis.arrays.types import Labels, Numbers
+from tamis.published.boxes import BoxArrays, BoxTable, Usage, grown
 from tamis.published.clusters.axis_sets import (
     BOXES,
     DEPTH,

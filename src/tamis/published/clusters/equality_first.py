@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.published.boxes import BoxTable, Numbers, Points, is_sparse
+from tamis.arrays.types import Counters, Numbers
+from tamis.published.boxes import BoxTable, Points, is_sparse
 from tamis.published.clusters.axis_sets import SetTree
 from tamis.published.clusters.equality_clusters import EqualityClusters, have_equality
 from tamis.published.clusters.label_groups import Groups
 from tamis.published.clusters.lookup import Lookup, asked_of
-from tamis.published.counting.counting import COUNT, Hits, Positions
+from tamis.published.counting.counting import COUNT, Positions
 from tamis.published.counting.hit_counts import HitCounts
 from tamis.published.counting.predicate_clusters import Clusters
 from tamis.published.index import Index, Size
@@ -31,7 +32,7 @@ class Structures(NamedTuple):
     apart: Positions
     """Of the others, as far as they are counted."""
     asked: Lookup
-    hits: Hits
+    hits: Counters
 
 
 class EqualityFirst(Index):

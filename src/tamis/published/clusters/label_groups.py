@@ -20,16 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.arrays.hash_table import (
-    EMPTY,
-    Slots,
-    delete_slot,
-    empty_slots,
-    number_of,
-    put_slot,
-)
+from tamis.arrays.hash_table import EMPTY, delete_slot, empty_slots, number_of, put_slot
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import BoxArrays, Labels, Numbers, Offsets
+from tamis.arrays.types import Buckets, Labels, Numbers, Offsets
+from tamis.published.boxes import BoxArrays
 
 HEADER = 2
 """Words before the labels of a slab."""
@@ -46,7 +40,7 @@ TOP, GROUPS, LIVE, WANTED = range(4)
 class Groups(NamedTuple):
     """Slabs, and where they are by hash of their nodes and labels."""
 
-    slot: Slots
+    slot: Buckets
     words: Labels
     free: Offsets
     """The first free slab of each size, or -1; each has the next one in its first word."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from tamis.arrays.hash_table import EMPTY, SEED, mixed, number_of
 from tamis.arrays.jit import kernel, prefetch
-from tamis.published.boxes import Labels, Numbers, Offsets, Points
+from tamis.arrays.types import Labels, Numbers, Offsets, Tally
+from tamis.published.boxes import Points
 from tamis.published.clusters.axis_sets import (
     AXIS,
     BOXES,
@@ -26,7 +27,7 @@ from tamis.published.clusters.axis_sets import (
     find_child,
 )
 from tamis.published.clusters.label_groups import HEADER, Groups
-from tamis.published.index import EVALUATED, VISITED, Tally
+from tamis.published.index import EVALUATED, VISITED
 
 
 class Lookup(NamedTuple):

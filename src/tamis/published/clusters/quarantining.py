@@ -17,12 +17,13 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Labels, Numbers, Points, clear_labels, set_labels
+from tamis.arrays.types import Labels, Numbers, Tally
+from tamis.published.boxes import Points, clear_labels, set_labels
 from tamis.published.clusters.equality_first import EqualityFirst, Structures
 from tamis.published.clusters.label_groups import SIDE, records_of
 from tamis.published.clusters.lookup import ask_clusters, depth_of, slab_of
 from tamis.published.counting.counting import COUNT, UP, count_point, write_matched
-from tamis.published.index import COMPARISONS, EVALUATED, SUMS, BoxHits, Tally
+from tamis.published.index import COMPARISONS, EVALUATED, SUMS, BoxHits
 
 _NO_POSITIONS = np.empty(0, np.int32)
 

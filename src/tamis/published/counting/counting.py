@@ -21,21 +21,13 @@ array, those apart before the others, so that counting needs not tell them apart
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import (
-    AT_LEAST,
-    EQUAL,
-    Numbers,
-    Offsets,
-    Points,
-    Usage,
-    grown,
-)
+from tamis.arrays.types import Counters, Numbers, Offsets
+from tamis.published.boxes import AT_LEAST, EQUAL, Points, Usage, grown
 from tamis.published.counting.predicate_clusters import (
     PAGE,
     Clusters,
@@ -45,9 +37,6 @@ from tamis.published.counting.predicate_clusters import (
 )
 from tamis.published.index import BoxHits
 from tamis.published.predicates import OPERATORS
-
-Hits = NDArray[Any]
-"""Hit counts: bytes, or wider numbers if a box has more than 255 predicates."""
 
 TOP, FREE, COUNT = range(3)
 """One more than the greatest position, the first free one or -1, boxes that are there."""
@@ -64,7 +53,7 @@ _LOWER = np.uint64(0x7F7F7F7F7F7F7F7F)
 class Positions(NamedTuple):
     """Boxes by position."""
 
-    need: Hits
+    need: Counters
     box: Numbers
     """The box, or ~n if the position is free and n - 1 is the next free one."""
     place: Numbers
@@ -130,7 +119,7 @@ def leave_position(positions: Positions, box: int) -> None:
 
 @kernel
 def count_point(
-    clusters: Clusters, points: Points, point: int, hits: Hits, middle: int, step: np.int64
+    clusters: Clusters, points: Points, point: int, hits: Counters, middle: int, step: np.int64
 ) -> tuple[int, int]:
     """Add a step to the hits of the boxes of all predicates that a point satisfies; return how
     many that are, and how many predicates were tried."""
@@ -150,7 +139,7 @@ def count_point(
 
 @kernel
 def count_cluster(
-    clusters: Clusters, cluster: int, label: int, hits: Hits, middle: int, step: np.int64
+    clusters: Clusters, cluster: int, label: int, hits: Counters, middle: int, step: np.int64
 ) -> tuple[int, int]:
     """Do so for the predicates of one cluster, which has some, given the point's label on its axis.
 
@@ -192,7 +181,9 @@ def count_cluster(
 
 
 @kernel
-def add_run(hits: Hits, middle: int, codes: Numbers, begin: int, end: int, step: np.int64) -> None:
+def add_run(
+    hits: Counters, middle: int, codes: Numbers, begin: int, end: int, step: np.int64
+) -> None:
     """Add a step to the hits of codes that lie side by side."""
     for code in codes[begin:end]:
         hits[np.uintp(middle + code)] += step  # unsigned: Numba need not look for negative places
@@ -203,7 +194,7 @@ def add_run(hits: Hits, middle: int, codes: Numbers, begin: int, end: int, step:
 
 @kernel
 def write_matched(
-    positions: Positions, hits: Hits, middle: int, chunk: BoxHits, point: int, n: int
+    positions: Positions, hits: Counters, middle: int, chunk: BoxHits, point: int, n: int
 ) -> int:
     """Write the boxes whose hits are what they need, of all that are not apart, from place n of a
     chunk on, which must have room for one more than those; return the next place."""
@@ -220,7 +211,7 @@ def write_matched(
 
 @kernel
 def compare_bytes(
-    positions: Positions, hits: Hits, middle: int, out: Numbers, first: int
+    positions: Positions, hits: Counters, middle: int, out: Numbers, first: int
 ) -> np.int64:
     """Compare eight positions at once: mostly none of them matches, or all do.
 

@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import BoxTable, Numbers, Points, is_sparse
+from tamis.arrays.types import Counters, Numbers, Tally
+from tamis.published.boxes import BoxTable, Points, is_sparse
 from tamis.published.counting.counting import (
     COUNT,
     UP,
-    Hits,
     Positions,
     count_cluster,
     count_point,
@@ -40,17 +40,7 @@ from tamis.published.counting.counting import (
 )
 from tamis.published.counting.hit_counts import HitCounts
 from tamis.published.counting.predicate_clusters import PAGE, Clusters, tail_of
-from tamis.published.index import (
-    COMPARISONS,
-    EVALUATED,
-    SUMS,
-    TALLY,
-    BoxHits,
-    Index,
-    Size,
-    Tally,
-    chunks,
-)
+from tamis.published.index import COMPARISONS, EVALUATED, SUMS, TALLY, BoxHits, Index, Size, chunks
 from tamis.published.predicates import OPERATORS
 
 ROOM = 1 << 24
@@ -81,14 +71,14 @@ class FairPredicate(Index):
         """The boxes that points stab, in chunks."""
         return self._stab_together(points) if self._threads > 1 else super().stab(points)
 
-    def _scratch(self, points: Points) -> AbstractContextManager[Hits]:
+    def _scratch(self, points: Points) -> AbstractContextManager[Counters]:
         return self._counts.lent_hits()
 
     def _most(self) -> int:
         return int(self._counts.whole.state[COUNT])
 
     def _fill(
-        self, points: Points, first: int, chunk: BoxHits, scratch: Hits, tally: Tally
+        self, points: Points, first: int, chunk: BoxHits, scratch: Counters, tally: Tally
     ) -> tuple[int, int]:
         clusters, whole, middle = self._counts.clusters, self._counts.whole, self._counts.middle
         return count_all(clusters, whole, points, first, chunk, scratch[middle:], tally)
@@ -128,7 +118,7 @@ def count_all(
     points: Points,
     first: int,
     chunk: BoxHits,
-    hits: Hits,
+    hits: Counters,
     tally: Tally,
 ) -> tuple[int, int]:
     """Write the boxes of all points from the first on for which there is room."""
@@ -174,7 +164,7 @@ def count_own(
     own: NDArray[np.bool_],
     points: Points,
     first: int,
-    hits: Hits,
+    hits: Counters,
     tally: Tally,
 ) -> None:
     """Count the hits of a block of points, from the first on, in some of the clusters."""
@@ -191,7 +181,7 @@ def count_own(
 
 @kernel
 def compare_block(
-    whole: Positions, hits: Hits, first: int, last: int, chunk: BoxHits, tally: Tally
+    whole: Positions, hits: Counters, first: int, last: int, chunk: BoxHits, tally: Tally
 ) -> tuple[int, int]:
     """Add up what threads have counted for points from the first on, and write the boxes of those
     for which there is room."""

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
 from tamis.arrays.radix import sort_rows
-from tamis.published.boxes import AT_MOST, BoxArrays, BoxTable, Labels, Numbers, Usage
+from tamis.arrays.types import Counters, Labels, Numbers
+from tamis.published.boxes import AT_MOST, BoxArrays, BoxTable, Usage
 from tamis.published.counting.counting import (
     FREE,
     TOP,
-    Hits,
     Positions,
     leave_position,
     no_positions,
@@ -55,7 +55,7 @@ class HitCounts:
         self._table = table
         self.clusters = empty_clusters()
         self.whole, self.apart = no_positions(), no_positions()
-        self._idle: list[Hits] = []
+        self._idle: list[Counters] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the idle hits: while a copy is made, another thread may begin to count there."""
@@ -67,7 +67,7 @@ class HitCounts:
         return len(self.apart.need)
 
     @contextmanager
-    def lent_hits(self) -> Iterator[Hits]:
+    def lent_hits(self) -> Iterator[Counters]:
         """Hit counts, all 0, and so they must be again in the end; one thread uses them."""
         need, size = self.whole.need, self.middle + len(self.whole.need)
         try:

@@ -32,7 +32,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Labels, Numbers, Offsets, Usage, grown
+from tamis.arrays.types import Labels, Numbers, Offsets
+from tamis.published.boxes import Usage, grown
 from tamis.published.predicates import OPERATORS
 
 PAGE = 256

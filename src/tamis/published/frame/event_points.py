@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Labels, Numbers, Offsets
 from tamis.matching.points.of_events import Points as EventPoints
-from tamis.published.boxes import Labels, Numbers, Offsets, Points
+from tamis.published.boxes import Points
 from tamis.published.frame.event_types import SELF, STRUCTURES, Columns, Types, typed_points
 from tamis.published.frame.label_axes import Ranking
 

@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.types import Numbers, Offsets
 from tamis.errors import TamisError
 from tamis.matching.axes.axis import CONTAINED, AxisBuilder, AxisKey
 from tamis.matching.batch import Batch
@@ -44,7 +45,6 @@ from tamis.model.paths import Path
 from tamis.predicates.expression import Contains
 from tamis.predicates.normal import Conjunction, Literal
 from tamis.predicates.valueset import points
-from tamis.published.boxes import Numbers, Offsets
 
 STRUCTURES, NAMES, COLUMN = "structures", "names", "column"
 SELF = -1

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tamis.published.boxes import BoxTable, Numbers, Sides
+from tamis.arrays.types import Numbers
+from tamis.published.boxes import BoxTable, Sides
 from tamis.published.frame.new_boxes import LabelBox
 from tamis.published.index import Index
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays.types import Labels, Numbers, Offsets
 from tamis.matching.axes.axis import Axis, AxisBuilder, AxisKey
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.boxes.compiler import LiveBoxCompiler
@@ -23,7 +24,7 @@ from tamis.matching.lines.taxonomy import TermLines
 from tamis.model.kinds import Kind
 from tamis.model.paths import Path
 from tamis.predicates.normal import Literal
-from tamis.published.boxes import UNBOUNDED, Labels, Numbers, Offsets
+from tamis.published.boxes import UNBOUNDED
 from tamis.published.frame.comparisons import ComparisonAxis
 
 LabelSide = tuple[int, int, int]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from tamis.arrays.types import Int32s, Int64s, Numbers
 from tamis.errors import LimitError
 from tamis.matching.axes.axis import AxisBuilder, AxisKey
 from tamis.matching.axes.live import LiveAxis
@@ -24,7 +24,7 @@ from tamis.matching.boxes.unresolved import BoxRows
 from tamis.matching.setting import Slot
 from tamis.model.paths import Path
 from tamis.predicates.normal import Conjunction, Literal, NormalForm
-from tamis.published.boxes import Numbers, Sides
+from tamis.published.boxes import Sides
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import names_of, type_hole, typed
 from tamis.published.frame.label_axes import normalise_sides
@@ -145,7 +145,7 @@ class PublishedLoad:
             return with_comparisons(compiled, self._axes, self._compared)
         return compiled
 
-    def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
+    def add_shape(self, shape: Shape, slots: Int32s, columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape."""
         return self._plain.add_shape(self._axes, shape, slots, columns, self._path)
 
@@ -196,7 +196,7 @@ def _live_axis(builder: AxisBuilder, state: State) -> LiveAxis:
     return axis
 
 
-def _labelled(builder: AxisBuilder, axis: LiveAxis) -> list[NDArray[np.int64]]:
+def _labelled(builder: AxisBuilder, axis: LiveAxis) -> list[Int64s]:
     """For each line of an axis the labels just below its references."""
     found = []
     for line, live in zip(builder.lines, axis.lines, strict=True):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.sharing import Lockable
+from tamis.arrays.types import Numbers
 from tamis.errors import LimitError
 from tamis.matching.axes.axis import TERM
 from tamis.matching.axes.live import NoRoomError
@@ -28,7 +29,6 @@ from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
-from tamis.published.boxes import Numbers
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import Types, type_hole, typed
 from tamis.published.frame.label_axes import LabelAxes

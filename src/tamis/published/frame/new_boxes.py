@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.published.boxes import Numbers, Sides
+from tamis.arrays.types import Numbers
+from tamis.published.boxes import Sides
 
 PLAIN, CHECKED = 0, 1
 """Kinds of boxes: those that say all of a subscription, and those whose conjunctions are tested."""

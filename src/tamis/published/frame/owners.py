@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tamis.published.boxes import Numbers
+from tamis.arrays.types import Numbers
 
 NOWHERE, SCATTERED = -1, -2
 """Places of slots without boxes, and of those with boxes in several parts."""

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tamis.arrays.types import Labels, Numbers
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.model.kinds import Kind
-from tamis.published.boxes import UNBOUNDED, Labels, Numbers, Sides
+from tamis.published.boxes import UNBOUNDED, Sides
 from tamis.published.frame.event_types import SELF, Types
 from tamis.published.frame.label_axes import LabelAxes
 from tamis.published.frame.new_boxes import CHECKED, PLAIN, BoxesOfMany, OwnedBoxes, ordered

@@ -18,10 +18,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tamis.arrays.types import Numbers
 from tamis.errors import LimitError
 from tamis.matching.axes.live import NoRoomError
 from tamis.matching.setting import Slot
-from tamis.published.boxes import Numbers
 from tamis.published.frame.new_boxes import BoxesOfMany
 from tamis.published.frame.rebuilding import rebuilt
 from tamis.published.frame.state import State

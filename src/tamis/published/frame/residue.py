@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tamis.arrays.types import Numbers
 from tamis.matching.tests.column_tests import Checks, Conjunctions, paths_of
 from tamis.predicates.normal import Literal
-from tamis.published.boxes import Numbers, grown
+from tamis.published.boxes import grown
 
 
 class Residue:

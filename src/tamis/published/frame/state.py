@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays.types import Numbers, Tally
 from tamis.matching.boxes.compiler import MAX_AXES
 from tamis.model.paths import format_path
-from tamis.published.boxes import UNBOUNDED, BoxTable, Numbers, Sides
+from tamis.published.boxes import UNBOUNDED, BoxTable, Sides
 from tamis.published.frame.event_types import NAMES, SELF, STRUCTURES, Types
 from tamis.published.frame.indexed_boxes import IndexedBoxes
 from tamis.published.frame.label_axes import LabelAxes, LabelSide
@@ -24,7 +25,7 @@ from tamis.published.frame.new_boxes import (
 )
 from tamis.published.frame.owners import Places
 from tamis.published.frame.residue import Residue
-from tamis.published.index import TALLY, Index, Tally
+from tamis.published.index import TALLY, Index
 
 
 class Make(NamedTuple):

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyarrow import ArrowException
 
+from tamis.arrays.types import Rows
 from tamis.matching.batch import Batch
 from tamis.matching.pairs import (
     Hits,
@@ -38,9 +38,6 @@ from tamis.published.frame.label_axes import Ranking
 from tamis.published.frame.new_boxes import CHECKED, PLAIN
 from tamis.published.frame.owners import SCATTERED
 from tamis.published.frame.state import State
-
-Rows = NDArray[np.int64] | None
-"""The rows of points, None if point i is of row i."""
 
 _FEW = 256
 """Rows below which pairs are sorted to find those that come twice; else each slot has a stamp."""
@@ -132,7 +129,7 @@ class PublishedView:
     def _verified(self, pairs: Pairs, batch: Batch) -> Pairs:
         return answered(pairs, batch, self._setting.expressions, self._setting.world)
 
-    def _plain(self, every: Iterable[Pass], rows: Rows, count: int) -> Iterator[Pairs]:
+    def _plain(self, every: Iterable[Pass], rows: Rows | None, count: int) -> Iterator[Pairs]:
         """The pairs of plain boxes, of so many rows."""
         state = self._state
         later: list[Pairs] = []
@@ -164,7 +161,7 @@ class PublishedView:
                     yield state.residue.checks.candidates(point, conjunction, points, batch)
 
 
-def _stabbed(part: IndexedBoxes, each: Pass, rows: Rows) -> Iterator[Pairs]:
+def _stabbed(part: IndexedBoxes, each: Pass, rows: Rows | None) -> Iterator[Pairs]:
     """Rows of events and the owners of boxes that they stab."""
     for point, box in part.index.stab(each.points):
         row = point if each.number is None else each.number[point]

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Labels, Numbers
+from tamis.arrays.types import Int64s, Labels, Numbers
 
 HASHED = 0
 """Place in the state: edges in the table."""
 _LOW_BITS = 0x7FFFFFFF
 
-State = NDArray[np.int64]
 
 SLOT = np.dtype([("node", np.int32), ("child", np.int32)])
 
@@ -51,7 +50,7 @@ def scramble(number: int, label: int) -> int:
 
 
 @kernel
-def put_edge(slots: Slots, label: Labels, state: State, node: int, child: int) -> None:
+def put_edge(slots: Slots, label: Labels, state: Int64s, node: int, child: int) -> None:
     """Take in an edge, for which there must be room."""
     mask = len(slots.child) - 1
     at = scramble(node, label[child]) & mask
@@ -72,7 +71,7 @@ def slot_of(slots: Slots, label: Labels, node: int, child: int) -> int:
 
 
 @kernel
-def take_edge(slots: Slots, label: Labels, state: State, node: int, child: int) -> None:
+def take_edge(slots: Slots, label: Labels, state: Int64s, node: int, child: int) -> None:
     """Take out an edge; what stands behind it moves back where it may."""
     mask = len(slots.child) - 1
     hole = slot_of(slots, label, node, child)
@@ -88,7 +87,7 @@ def take_edge(slots: Slots, label: Labels, state: State, node: int, child: int) 
 
 
 @kernel
-def rehash(label: Labels, parent: Numbers, edges: Numbers, slots: Slots, state: State) -> None:
+def rehash(label: Labels, parent: Numbers, edges: Numbers, slots: Slots, state: Int64s) -> None:
     """Take in all edges again: to every node that is one of several of its parent."""
     state[HASHED] = 0
     for child in range(len(label)):

@@ -24,7 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import BoxArrays, Labels, Numbers
+from tamis.arrays.types import Labels, Numbers
+from tamis.published.boxes import BoxArrays
 from tamis.published.gryphon.leaves import Leaves, entries_below, remove_entry
 from tamis.published.gryphon.levels import Levels
 from tamis.published.gryphon.tree import (

@@ -39,8 +39,9 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays.types import Numbers, Tally
 from tamis.errors import LimitError
-from tamis.published.boxes import BoxTable, Numbers, Points
+from tamis.published.boxes import BoxTable, Points
 from tamis.published.gryphon.factoring import boxes_for, close_gate, depth_of, open_gate
 from tamis.published.gryphon.levels import count_axes
 from tamis.published.gryphon.placing import (
@@ -59,7 +60,7 @@ from tamis.published.gryphon.successors import (
     no_successors,
 )
 from tamis.published.gryphon.tree import BOXES, FREE, GATE, NODES, STAR, TOP
-from tamis.published.index import VISITED, BoxHits, Index, Size, Tally
+from tamis.published.index import VISITED, BoxHits, Index, Size
 
 NONE, PLAIN, AGGRESSIVE = "none", "plain", "aggressive"
 """Forms of static analysis."""

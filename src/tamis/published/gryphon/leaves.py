@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Numbers
+from tamis.arrays.types import Numbers
 from tamis.published.gryphon.tree import (
     BOXES,
     ENTRIES,

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import BoxArrays, Labels, Numbers
+from tamis.arrays.types import Labels, Numbers
+from tamis.published.boxes import BoxArrays
 from tamis.published.gryphon.tree import Tree
 
 

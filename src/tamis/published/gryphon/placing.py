@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import BoxArrays, Numbers
+from tamis.arrays.types import Numbers
+from tamis.published.boxes import BoxArrays
 from tamis.published.gryphon.edges import HASHED
 from tamis.published.gryphon.equality import insert_by_levels
 from tamis.published.gryphon.factoring import find_gates

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Labels, Numbers, Points, clear_labels, set_labels
+from tamis.arrays.types import Labels, Numbers, Tally
+from tamis.published.boxes import Points, clear_labels, set_labels
 from tamis.published.gryphon.factoring import gate_for
 from tamis.published.gryphon.placing import Forest
 from tamis.published.gryphon.successors import Successors
@@ -24,7 +25,7 @@ from tamis.published.gryphon.tree import (
     Tree,
     find_edge,
 )
-from tamis.published.index import EVALUATED, VISITED, BoxHits, Tally
+from tamis.published.index import EVALUATED, VISITED, BoxHits
 
 
 @kernel

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.published.boxes import BoxArrays, Numbers, grown
+from tamis.arrays.types import Numbers
+from tamis.published.boxes import BoxArrays, grown
 from tamis.published.gryphon.edges import HASHED, Slots, empty_slots, rehash
 from tamis.published.gryphon.factoring import open_gate
 from tamis.published.gryphon.leaves import ENTRY, Leaves

@@ -44,7 +44,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import UNBOUNDED, Labels, Numbers, Offsets
+from tamis.arrays.types import Labels, Numbers, Offsets
+from tamis.published.boxes import UNBOUNDED
 from tamis.published.gryphon.general import result_within
 from tamis.published.gryphon.tree import (
     BELOW,

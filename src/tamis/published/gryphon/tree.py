@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Labels, Numbers
+from tamis.arrays.types import Labels, Numbers
 from tamis.published.gryphon.edges import Slots, put_edge, scramble, slot_of, take_edge
 
 STAR, GENERAL = -1, -2

@@ -13,8 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import BoxArrays, Numbers
-from tamis.published.gryphon.edges import State, scramble
+from tamis.arrays.types import Int64s, Numbers
+from tamis.published.boxes import BoxArrays
+from tamis.published.gryphon.edges import scramble
 from tamis.published.gryphon.tree import TWINS
 
 Twins = Numbers
@@ -58,7 +59,7 @@ def find_twin(twins: Twins, arrays: BoxArrays, box: int) -> int:
 
 
 @kernel
-def take_twin(twins: Twins, arrays: BoxArrays, state: State, hole: int) -> None:
+def take_twin(twins: Twins, arrays: BoxArrays, state: Int64s, hole: int) -> None:
     """Empty a place of the table; what stands behind it moves back where it may."""
     mask = len(twins) - 1
     at = (hole + 1) & mask

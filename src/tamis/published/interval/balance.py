@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import UNBOUNDED, Labels, Numbers
+from tamis.arrays.types import Labels, Numbers
+from tamis.published.boxes import UNBOUNDED
 from tamis.published.interval.tree import (
     BLOCK,
     EQUAL,

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tamis.published.boxes import UNBOUNDED, Labels, Numbers, Offsets, grown
+from tamis.arrays.types import Labels, Numbers, Offsets
+from tamis.published.boxes import UNBOUNDED, grown
 from tamis.published.interval.balance import (
     enter,
     insert_each,

@@ -22,16 +22,9 @@ from typing import Any
 import numpy as np
 
 from tamis.arrays.jit import kernel, prefetch
-from tamis.published.boxes import (
-    BoxArrays,
-    BoxTable,
-    Labels,
-    Numbers,
-    Points,
-    clear_labels,
-    set_labels,
-)
-from tamis.published.index import EVALUATED, VISITED, BoxHits, Index, Size, Tally
+from tamis.arrays.types import Labels, Numbers, Tally
+from tamis.published.boxes import BoxArrays, BoxTable, Points, clear_labels, set_labels
+from tamis.published.index import EVALUATED, VISITED, BoxHits, Index, Size
 from tamis.published.interval.forest import IntervalForest
 from tamis.published.interval.tree import BLOCK, MOST_MARKS, IntervalTrees, Marks, way_to
 from tamis.published.selectivity import (

@@ -40,7 +40,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import Labels, Numbers, Offsets
+from tamis.arrays.types import Labels, Numbers, Offsets
 
 LESS, EQUAL, GREATER = 0, 1, 2
 """The slots of a node: slot s of node n has the number 3 n + s."""

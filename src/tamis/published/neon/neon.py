@@ -26,27 +26,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
+from tamis.arrays.types import Labels, Numbers, Tally
 from tamis.published.boxes import (
     AT_LEAST,
     AT_MOST,
     EQUAL,
     BoxTable,
-    Labels,
-    Numbers,
     Points,
     clear_labels,
     is_sparse,
     set_labels,
 )
-from tamis.published.index import (
-    COMPARISONS,
-    EVALUATED,
-    SUMS,
-    BoxHits,
-    Index,
-    Size,
-    Tally,
-)
+from tamis.published.index import COMPARISONS, EVALUATED, SUMS, BoxHits, Index, Size
 from tamis.published.neon.tables import (
     ALWAYS,
     AXIS,

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from tamis.arrays.hash_table import (
     EMPTY,
     SEED,
-    Slots,
     delete_slot,
     empty_slots,
     have_room,
@@ -34,15 +33,8 @@ from tamis.arrays.hash_table import (
     roomy_slots,
 )
 from tamis.arrays.jit import kernel
-from tamis.published.boxes import (
-    AT_MOST,
-    BoxArrays,
-    Labels,
-    Numbers,
-    Offsets,
-    Usage,
-    grown,
-)
+from tamis.arrays.types import Buckets, Labels, Numbers, Offsets
+from tamis.published.boxes import AT_MOST, BoxArrays, Usage, grown
 from tamis.published.predicates import first_predicate, is_two_sided, predicate_count
 
 ALWAYS = 3
@@ -58,7 +50,7 @@ BLOCK = 256
 class Tables(NamedTuple):
     """Operations, predicates, counts of predicates."""
 
-    slot: Slots
+    slot: Buckets
     operation: NDArray[np.int32]
     first: Numbers
     """The first operation of each type, or -1."""
