@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.arrow_types import valid_rows
 from tamis.arrays.types import Flags, Int32s, Int64s, Ranks
 from tamis.matching.lines.forms import FOLDED, FORM_LINES
 from tamis.matching.lines.registry import LINES as ALL_LINES
@@ -281,21 +282,6 @@ class Axis:
 
     def __repr__(self) -> str:
         return f"Axis({self.key}, {self.size:,} ranks)"
-
-
-def valid_rows(array: Any) -> Flags:
-    """Which rows of an array are no nulls, also where its encoding has them among its values."""
-    from pyarrow import types
-
-    if hasattr(array.type, "storage_type"):
-        return valid_rows(array.storage)
-    if types.is_dictionary(array.type) or types.is_run_end_encoded(array.type):
-        if types.is_null(array.type.value_type):  # of which Arrow 26 says nonsense, or crashes
-            return np.zeros(len(array), bool)
-        if types.is_run_end_encoded(array.type) or array.dictionary.null_count:
-            array.validate(full=True)
-    valid: Flags = array.is_valid().to_numpy(zero_copy_only=False)
-    return valid
 
 
 def line_kinds(key: AxisKey) -> tuple[str, ...]:

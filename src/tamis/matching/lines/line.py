@@ -20,11 +20,11 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
 from tamis.arrays.arrow_buffers import UNRANKED, fixed_width, frozen, mark_nulls
+from tamis.arrays.arrow_types import run_values, storage
 from tamis.arrays.types import Arrays, Flags, Int64s, Positions, Ranks, Uses
 
 UNUSED, USED, WIDE = np.uint8(0), np.uint8(1), np.uint8(2)
@@ -71,13 +71,11 @@ class Line(ABC):
 
     def own_ranks(self, array: Any) -> Ranks | None:
         """The ranks of an Arrow array of the line's kind; None if it is of another."""
-        if isinstance(array.type, pa.BaseExtensionType):
-            return self.own_ranks(array.storage)
+        array = storage(array)
         if types.is_dictionary(array.type):
             return self._ranks_of_dictionary(array)
         if types.is_run_end_encoded(array.type):
-            array.validate(full=True)
-            return self.own_ranks(pc.call_function("run_end_decode", [array]))
+            return self.own_ranks(run_values(array))
         ranks = self._ranks(array) if len(array) else None
         if ranks is not None:
             mark_nulls(array, ranks)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from tamis.arrays.arrow_buffers import fixed_width, frozen
+from tamis.arrays.arrow_types import EXACT
 from tamis.arrays.thresholds import Thresholds
 from tamis.arrays.types import (
     Arrays,
@@ -40,7 +41,6 @@ from tamis.model.kinds import to_value
 
 _TOP = 2**63
 _LEAST = -(2**63)
-_EXACT = 2**53
 _NONE = 2**63 - 1
 _NO_WHOLE = 2**64 - 1
 _EXACT_POWER = 22
@@ -77,7 +77,7 @@ def number_line(values: Numerics | list[int | float], after: Flags) -> tuple[Num
 def _split_list(values: list[int | float]) -> _Pairs:
     nearest = np.array(values, np.float64)
     rest = np.zeros(len(values), np.int64)
-    for i in np.flatnonzero(np.abs(nearest) >= _EXACT).tolist():
+    for i in np.flatnonzero(np.abs(nearest) >= EXACT).tolist():
         value = values[i]
         if isinstance(value, int):
             rest[i] = value - int(nearest[i])
@@ -254,7 +254,7 @@ def _coefficients(array: Any) -> tuple[Int64s, Flags]:
         return coefficients, np.ones(len(array), np.bool_)
     words = fixed_width(array, np.int64, width // 64).reshape(len(array), -1)
     coefficients = words[:, 0]
-    small = (coefficients >= -_EXACT) & (coefficients <= _EXACT)
+    small = (coefficients >= -EXACT) & (coefficients <= EXACT)
     for word in range(1, width // 64):
         small &= words[:, word] == coefficients >> 63
     return coefficients, small

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from tamis.arrays.arrow_buffers import fixed_width, frozen
+from tamis.arrays.arrow_types import NANOSECONDS
 from tamis.arrays.sharing import lazy
 from tamis.arrays.thresholds import LISTED, Thresholds
 from tamis.arrays.types import Arrays, Flags, Int32s, Int64s, Positions, Ranks, Uses
 from tamis.matching.lines.line import Line, merged_cuts, number_in_order, positions_of
 from tamis.model.timestamp import Timestamp
 
-_SECOND = 1_000_000_000
+_SECOND = NANOSECONDS["s"]
 _DAY = 86_400
-_NANOSECONDS = {"s": _SECOND, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _LEAST = -(2**63)
 
 
@@ -113,7 +113,7 @@ class TimestampLine(Line):
 
     def _in(self, unit: str) -> Thresholds:
         if unit not in self._thresholds:
-            counts = self._days() if unit == "day" else self._counts(_NANOSECONDS[unit])
+            counts = self._days() if unit == "day" else self._counts(NANOSECONDS[unit])
             self._thresholds[unit] = Thresholds(frozen(counts, np.int64))
         return self._thresholds[unit]
 

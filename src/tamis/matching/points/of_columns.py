@@ -19,10 +19,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from tamis.arrays.arrow_types import is_encoded, storage, valid_rows
 from tamis.arrays.types import Flags, Ranks, Rows
-from tamis.matching.axes.axis import PRESENCE, Axis, valid_rows
+from tamis.matching.axes.axis import PRESENCE, Axis
 from tamis.matching.points.of_events import MAX_POINTS, Points
-from tamis.model.events.arrow_events import check_columns
+from tamis.model.events.arrow_events import check_columns, is_list
 from tamis.model.paths import Path
 
 MAX_ALTERNATIVES = 1 << 20
@@ -119,18 +120,28 @@ def _points(batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path])
     return Points(ranks, found.row, [], values, leaves)
 
 
-def _alternatives(array: Any, node: PathTree, axes: Sequence[Axis]) -> Alternatives:
+def _opened(array: Any) -> Any:
+    """An array without extension types, unless only the reader of events takes it apart."""
+    array = storage(array)
     kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return _alternatives(array.storage, node, axes)
-    if types.is_map(kind) or types.is_union(kind):
+    encoded = is_encoded(kind) and types.is_nested(kind.value_type)
+    if encoded or types.is_map(kind) or types.is_union(kind):
         raise UnsupportedTypeError(f"columns of {kind}")
-    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
-        if types.is_nested(kind.value_type):
-            raise UnsupportedTypeError(f"columns of {kind}")
-    elif types.is_struct(kind):
-        return _fields([field.name for field in kind], _flat(array), len(array), node, axes)
-    elif types.is_nested(kind):
+    return array
+
+
+def _owners(array: Any) -> Rows:
+    """The row of each element of an array of lists; a null list has none."""
+    lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    return np.repeat(np.arange(len(array)), lengths.astype(np.int64))
+
+
+def _alternatives(array: Any, node: PathTree, axes: Sequence[Axis]) -> Alternatives:
+    """The alternatives of each row, on the axes at and below a node."""
+    array = _opened(array)
+    if types.is_struct(array.type):
+        return _fields(_names(array), _flat(array), len(array), node, axes)
+    if is_list(array.type):
         return _elements(array, node, axes)
     columns: Columns = _ranked(array, node.axes, axes)
     if node.valued is not None:
@@ -154,6 +165,11 @@ def _ranked(array: Any, numbers: Sequence[int], axes: Sequence[Axis]) -> Columns
         found[number] = np.full(len(array), -1, np.int32)
         found[number][rows] = axes[number].ranks(present)
     return found
+
+
+def _names(array: Any) -> list[str]:
+    """The names of the fields of an array of structs."""
+    return [field.name for field in array.type]
 
 
 def _flat(array: Any) -> Sequence[Any]:
@@ -180,9 +196,8 @@ def _fields(
 
 def _elements(array: Any, node: PathTree, axes: Sequence[Axis]) -> Alternatives:
     """The alternatives of a list's elements; an empty list has one, which binds nothing."""
-    lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    values = array.flatten()  # of a null list there are none
-    owner = np.repeat(np.arange(len(array)), lengths)
+    values = array.flatten()
+    owner = _owners(array)
     inner = _alternatives(values, node, axes)
     element = np.arange(len(values)) if inner.row is None else inner.row
     valid = valid_rows(values)
@@ -236,22 +251,14 @@ def _present_field(names: Sequence[str], arrays: Sequence[Any], rows: int, path:
 
 def _present(array: Any, path: Path) -> Flags:
     """Whether there is anything at the path below each row of an array."""
-    if isinstance(array.type, pa.BaseExtensionType):
-        return _present(array.storage, path)
-    kind = array.type
-    if types.is_map(kind) or types.is_union(kind):
-        raise UnsupportedTypeError(f"columns of {kind}")
-    encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
-    if encoded and types.is_nested(kind.value_type):
-        raise UnsupportedTypeError(f"columns of {kind}")
+    array = _opened(array)
     if not path:
         return valid_rows(array)
-    if types.is_struct(kind):
-        return _present_field([field.name for field in kind], _flat(array), len(array), path)
-    if types.is_nested(kind) and not encoded:
-        lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        owner = np.repeat(np.arange(len(array)), lengths.astype(np.int64))
-        return np.bincount(owner[_present(array.flatten(), path)], minlength=len(array)) > 0
+    if types.is_struct(array.type):
+        return _present_field(_names(array), _flat(array), len(array), path)
+    if is_list(array.type):
+        owner = _owners(array)[_present(array.flatten(), path)]
+        return np.bincount(owner, minlength=len(array)) > 0
     return np.zeros(len(array), bool)
 
 
@@ -264,18 +271,12 @@ def row_values(batch: pa.RecordBatch, path: Path) -> Iterator[tuple[Rows, Any]]:
 
 
 def _values(array: Any, path: Path, owner: Rows) -> Iterator[tuple[Rows, Any]]:
-    kind = array.type
-    encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
-    if types.is_union(kind) or (encoded and types.is_nested(kind.value_type)):
-        raise UnsupportedTypeError(f"columns of {kind}")
-    if isinstance(kind, pa.BaseExtensionType):
-        yield from _values(array.storage, path, owner)
-    elif types.is_struct(kind):
-        fields = [field.name for field in kind]
-        if path and path[0] in fields:
-            yield from _values(_flat(array)[fields.index(path[0])], path[1:], owner)
-    elif types.is_nested(kind) and not encoded:
-        lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        yield from _values(array.flatten(), path, np.repeat(owner, lengths.astype(np.int64)))
+    array = _opened(array)
+    if types.is_struct(array.type):
+        names = _names(array)
+        if path and path[0] in names:
+            yield from _values(_flat(array)[names.index(path[0])], path[1:], owner)
+    elif is_list(array.type):
+        yield from _values(array.flatten(), path, owner[_owners(array)])
     elif not path:
         yield owner, array

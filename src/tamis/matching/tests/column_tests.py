@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from tamis.arrays.arrow_types import is_text, large_strings, plain_array, without_views
+from tamis.arrays.arrow_types import EXACT, decoded, is_text, large_strings
 from tamis.arrays.types import Flags, Int32s, Slots, Truths
 from tamis.matching.axes.axis import CONTAINED, Axis, AxisBuilder, AxisKey
 from tamis.matching.batch import Batch
@@ -39,7 +39,6 @@ from tamis.predicates.truth import contains, holds
 
 FALSE, TRUE, ASK = np.int8(0), np.int8(1), np.int8(2)
 """What a test says of a point: not true, true, or that the oracle must be asked."""
-_EXACT = 1 << 53
 _COMPARED: dict[str, Any] = {
     "=": np.equal,
     "!=": np.not_equal,
@@ -304,7 +303,7 @@ def _comparison_verdicts(
 
 
 def _taken(leaves: Any, index: Int32s) -> Any:
-    return without_views(plain_array(leaves)).take(pa.array(index))
+    return decoded(leaves).take(pa.array(index))
 
 
 def _compared(node: Comparison, positive: bool, ours: Any, theirs: Any) -> Truths:
@@ -324,7 +323,7 @@ def _compared(node: Comparison, positive: bool, ours: Any, theirs: Any) -> Truth
         known = (first == first) & (second == second)
     verdicts = _verdicts(known & (truth == positive))
     if first.dtype != second.dtype:
-        verdicts[(np.abs(first) > _EXACT) | (np.abs(second) > _EXACT)] = ASK
+        verdicts[(np.abs(first) > EXACT) | (np.abs(second) > EXACT)] = ASK
     return verdicts
 
 
