@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.matching.axes.axis import MIXED, PRESENCE, Axis, AxisKey
+from tamis.matching.axes.axis import Axis, AxisKey
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.boxes import compiler as sides
 from tamis.matching.boxes.compiler import MAX_AXES, MAX_BOXES, Box, BoxCompiler
 from tamis.matching.boxes.layout import Boxes
@@ -191,7 +192,7 @@ def test_boxes_hold_what_matches_and_exact_ones_nothing_else(
 def test_a_mixed_axis_has_the_lines_of_all_kinds_and_a_rest() -> None:
     texts = ("x != 5", "x != 'm'", "x != timestamp '2026-01-01'", "x != true")
     (axis,), found = compiled_text(*texts, "x < 'm' or x = 5")  # the last tells gaps apart
-    assert axis.key.sort == MIXED
+    assert axis.key.sort == AxisSort.MIXED
     moment = Timestamp.parse("2026-01-01")
     before, after = Timestamp(moment.nanoseconds - 1), Timestamp(moment.nanoseconds + 1)
     order: list[Value] = [4, 5, 6, "a", "m", "z", before, moment, after, False, True, b"x"]
@@ -213,7 +214,7 @@ def test_strings_that_no_set_tells_apart_have_one_rank() -> None:
 
 def test_neighbouring_intervals_are_joined() -> None:
     (axis,), (boxes,) = compiled_text("x > 5 or x <= 'm' or x = false")
-    assert axis.key.sort == MIXED
+    assert axis.key.sort == AxisSort.MIXED
     # numbers 0 .. 1, strings 2 .. 3, timestamps 4, booleans 5 .. 6, rest 7
     assert sorted(box[0] for box in boxes) == [(1, 2), (5, 5)]
     assert axis.size == 8
@@ -232,8 +233,8 @@ def test_everything_is_one_interval() -> None:
         ("x between timestamp '2026-01-01' and timestamp '2026-02-01'", {Kind.TIMESTAMP}),
         ("x = true", {Kind.BOOLEAN}),
         ("x in (true, false)", {Kind.BOOLEAN}),
-        ("x = 1 or x = '1'", {MIXED}),
-        ("x != 1", {MIXED}),
+        ("x = 1 or x = '1'", {AxisSort.MIXED}),
+        ("x != 1", {AxisSort.MIXED}),
         ("not x < 5", {Kind.NUMBER}),
     ],
 )
@@ -284,7 +285,11 @@ def test_presence(event: dict[str, Any], path: Path) -> None:
     name = ".".join(path)
     axes, (present, missing) = compiled_text(f"{name} is present", f"{name} is missing")
     ((rank,),) = points_of([Event(event)], axes).ranks.tolist()
-    assert (rank, axes[0].size, axes[0].key.sort) == (axes[0].presence(Event(event)), 2, PRESENCE)
+    assert (rank, axes[0].size, axes[0].key.sort) == (
+        axes[0].presence(Event(event)),
+        2,
+        AxisSort.PRESENCE,
+    )
     expected = naive_match(tamis.parse(f"{name} is present"), event)
     assert stabs([rank], present) is expected
     assert stabs([rank], missing) is not expected

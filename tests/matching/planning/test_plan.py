@@ -12,6 +12,7 @@ from rich.console import Console
 
 import tamis
 from tamis.matching.axes.axis import AxisKey
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.boxes.layout import PRESENCE
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.planning import plan as module
@@ -211,7 +212,7 @@ def test_distinct_predicates():
     assert stats.predicates == 307 + 39 + 200 + 1 + 1  # and that there is a title
     assert stats_of([several, several]).predicates == 2 * stats.predicates
     assert stats.axes == stats_of([several, several]).axes == len(several.axes)
-    assert AxisKey(("price",), "number") in {axis.key for axis in several.axes}
+    assert AxisKey(("price",), AxisSort.NUMBER) in {axis.key for axis in several.axes}
 
 
 @pytest.mark.parametrize("segments", [[], [segment_of()]], ids=["no segment", "no subscription"])

@@ -22,10 +22,10 @@ import tamis
 from tamis.matching.axes import live as live_axes
 from tamis.matching.axes.axis import AxisKey
 from tamis.matching.axes.live import LiveAxis, NoRoomError
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.lines.taxonomy import NO_TERMS
 from tamis.matching.segments import live
 from tamis.matching.segments import matcher as sieve_matcher
-from tamis.model.kinds import Kind
 from tests.matching.segments.live_changes import FORKING, LiveChanges, snapshot_of
 
 pytestmark = [
@@ -279,7 +279,7 @@ def numbers() -> st.SearchStrategy[Any]:
 
 @given(cuts=st.lists(st.tuples(numbers(), st.booleans()), min_size=1, max_size=30), value=numbers())
 def test_labels_are_in_the_order_of_values(cuts: list[tuple[Any, bool]], value: Any) -> None:
-    axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), NO_TERMS)
+    axis = LiveAxis(AxisKey(("x",), AxisSort.NUMBER), NO_TERMS)
     for cut in cuts:
         axis.lines[0].add(*cut)
     label = axis.rank(value)
@@ -290,7 +290,7 @@ def test_labels_are_in_the_order_of_values(cuts: list[tuple[Any, bool]], value: 
 
 def test_constants_that_ascend_or_descend_find_room() -> None:
     for step in (1, -1):
-        axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), NO_TERMS)
+        axis = LiveAxis(AxisKey(("x",), AxisSort.NUMBER), NO_TERMS)
         for number in range(5_000):
             axis.lines[0].add(step * number, False)
 
@@ -307,7 +307,7 @@ def halving() -> Iterator[float]:
 def test_where_there_is_no_room_another_live_part_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sieve_matcher, "LIVE", 1_000)
     monkeypatch.setattr(live_axes, "_STEP", 4)
-    axis = LiveAxis(AxisKey(("x",), Kind.NUMBER), NO_TERMS)
+    axis = LiveAxis(AxisKey(("x",), AxisSort.NUMBER), NO_TERMS)
     with pytest.raises(NoRoomError):
         for value, _ in zip(halving(), range(200), strict=False):
             axis.lines[0].add(value, True)

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.matching.axes import live as live_axes
-from tamis.matching.axes.axis import MIXED, AxisKey
+from tamis.matching.axes.axis import AxisKey
 from tamis.matching.axes.live import LiveAxis, LiveLine, NoRoomError
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.lines.taxonomy import NO_TERMS
 from tamis.model.kinds import Kind
 from tamis.published.frame.label_axes import LabelAxes, finished
@@ -66,22 +67,22 @@ def test_where_there_is_no_room_nothing_is_labelled(monkeypatch: pytest.MonkeyPa
 
 
 WORDS = ["", "a", "ab", "b", "é", "z"]
-COLUMNS: list[tuple[str, list[Any], list[Any]]] = [
-    (Kind.NUMBER, [0, 3, 2.5, 2**53 + 1, -7], [-8, -7, 0, 1, 2.5, 3, 2**53, 2**53 + 1, 1e300]),
-    (Kind.STRING, ["a", "b", "é"], WORDS),
-    (Kind.BOOLEAN, [False], [True, False]),
-    (Kind.BOOLEAN, [], [True, False]),
-    (MIXED, ["a", "b", 3, False], WORDS),
-    (MIXED, ["a", "b", 3, False], [2, 3, 4]),
-    (MIXED, ["a", "b", 3, False], [True, False]),
-    (MIXED, ["a", "b", 3], [True, False]),
-    (MIXED, ["a"], [float("nan"), 1.5]),
+COLUMNS: list[tuple[AxisSort, list[Any], list[Any]]] = [
+    (AxisSort.NUMBER, [0, 3, 2.5, 2**53 + 1, -7], [-8, -7, 0, 1, 2.5, 3, 2**53, 2**53 + 1, 1e300]),
+    (AxisSort.STRING, ["a", "b", "é"], WORDS),
+    (AxisSort.BOOLEAN, [False], [True, False]),
+    (AxisSort.BOOLEAN, [], [True, False]),
+    (AxisSort.MIXED, ["a", "b", 3, False], WORDS),
+    (AxisSort.MIXED, ["a", "b", 3, False], [2, 3, 4]),
+    (AxisSort.MIXED, ["a", "b", 3, False], [True, False]),
+    (AxisSort.MIXED, ["a", "b", 3], [True, False]),
+    (AxisSort.MIXED, ["a"], [float("nan"), 1.5]),
 ]
 
 
 @pytest.mark.parametrize(("sort", "constants", "values"), COLUMNS)
 def test_columns_have_the_labels_of_their_values(
-    sort: str, constants: list[Any], values: list[Any]
+    sort: AxisSort, constants: list[Any], values: list[Any]
 ) -> None:
     axis = LiveAxis(AxisKey(("x",), sort), NO_TERMS)
     axis.tell_gaps()
@@ -105,7 +106,7 @@ def test_columns_have_the_labels_of_their_values(
 def test_an_axis_is_finished_again_when_it_has_other_constants() -> None:
     axes = LabelAxes(NO_TERMS)
     for name in "ab":
-        assert axes.number(AxisKey((name,), Kind.NUMBER)) is not None
+        assert axes.number(AxisKey((name,), AxisSort.NUMBER)) is not None
     axes.builders[0].lines[0].label(5)
     first = axes.view().ranking()
     assert axes.view().ranking() is first
@@ -117,5 +118,5 @@ def test_an_axis_is_finished_again_when_it_has_other_constants() -> None:
     assert second.table[second.first[0] + column].tolist() == [
         axes.builders[0].rank(value) for value in (3, 4, 5)
     ]
-    axes.number(AxisKey(("c",), Kind.STRING))
+    axes.number(AxisKey(("c",), AxisSort.STRING))
     assert len(axes.view().ranking().axes) == 3

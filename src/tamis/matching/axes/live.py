@@ -16,29 +16,20 @@ below the label of 5, ``x <= 5`` at it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.arrays.types import Int64s
-from tamis.matching.axes.axis import (
-    GREATEST,
-    LEAST,
-    LINES,
-    MISSING,
-    MIXED,
-    PRESENT,
-    TERM,
-    AxisKey,
-    Interval,
-    line_kinds,
-    types_of,
-)
-from tamis.matching.lines.forms import FOLDED, FORM_LINES
+from tamis.arrays.types import Int64s, Labels, Ranks
+from tamis.matching.axes.axis import GREATEST, LEAST, Axis, AxisKey, Interval, known_line
+from tamis.matching.axes.builder import AxisBuilder, LineBuilder
+from tamis.matching.axes.sort import LINES
+from tamis.matching.lines.forms import FORM_LINES
+from tamis.matching.lines.registry import MISSING, PRESENT, Line
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.model.events.event import Event
-from tamis.model.kinds import KIND_TYPES, Kind, Value, kind_of
+from tamis.model.kinds import Kind, Value, kind_of
 
 _TOP, _STEP = 1 << 62, 1 << 32
 
@@ -139,23 +130,84 @@ class LiveLine:
             if len(values) == count:  # or another thread has inserted a constant in between
                 return self.labels[below] + 1 if at else self.begin
 
+    def take_in(self, line: LineBuilder) -> Labels:
+        """Give labels to the constants of a line; return the labels just below its references."""
+        values, which, after = line.constants()
+        self.label_all(values)
+        return self._labels(values)[which] + after - 1
+
+    def add_cuts(self, line: LineBuilder, ends: Labels | None) -> Labels:
+        """Add those cuts to a line at which intervals end, or all; return the labels just above
+        them."""
+        values = list(self.values)
+        labels = self._labels(values)
+        found = []
+        for after in (False, True):
+            above = labels + after
+            which = np.arange(len(values)) if ends is None else np.isin(above, ends).nonzero()[0]
+            line.add_list(list(map(values.__getitem__, which.tolist())), [after] * len(which))
+            found.append(above[which])
+        return np.concatenate(found)
+
+    def move(self, other: LiveLine, ends: Labels) -> tuple[Labels, Labels]:
+        """Give another line the constants at which intervals end; return the labels just above
+        their cuts here and there."""
+        values = list(self.values)
+        labels = self._labels(values)
+        kept = np.flatnonzero(np.isin(labels, ends) | np.isin(labels + 1, ends))
+        found = list(map(values.__getitem__, kept.tolist()))
+        other.label_all(found)
+        cuts = np.arange(3 if self.kind == Kind.BOOLEAN else 2)[:, None]  # behind true too
+        return (labels[kept] + cuts).ravel(), (other._labels(found) + cuts).ravel()
+
+    def _labels(self, values: Sequence[Any]) -> Labels:
+        return np.fromiter(map(self.labels.__getitem__, values), np.int64, len(values))
+
+
+class LiveFormLine(LiveLine):
+    """The same for strings in another form: constants are in that form already."""
+
+    def rank(self, value: str) -> int:
+        """The label of a string's form; -1 if it has none."""
+        form = FORM_LINES[self.kind].form(value)
+        return -1 if form is None else super().rank(form)
+
+
+class KnownLine(LiveLine):
+    """A line whose labels are the ranks of one that does not depend on constants."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__("", 0, line.size)
+        self._every = np.arange(line.size, dtype=np.int64)
+        self.rank = line.rank  # type: ignore[method-assign]
+
+    def take_in(self, line: LineBuilder) -> Labels:
+        """The labels just below the references, which are labels."""
+        return self._every - 1
+
+    def add_cuts(self, line: LineBuilder, ends: Labels | None) -> Labels:
+        """The labels just above the cuts, which the line has already."""
+        return self._every
+
+    def move(self, other: LiveLine, ends: Labels) -> tuple[Labels, Labels]:
+        """The labels, which are the same there."""
+        return self._every, self._every
+
 
 class LiveAxis:
     """An axis with labels."""
 
     def __init__(self, key: AxisKey, terms: TermLines) -> None:
         self.key = key
-        self._terms = terms.of(key.path) if key.sort == TERM else None
-        kinds = line_kinds(key)
-        width = _TOP // (len(kinds) + 1)
-        self.lines = [
-            LiveLine(kind, number * width, (number + 1) * width)
-            for number, kind in enumerate(kinds)
-        ]
-        self.behind = len(kinds) * width
+        known = known_line(key, terms)
+        self.lines: list[LiveLine]
+        self.behind: int
         """The label of what lies behind the lines."""
+        if known is None:
+            self.lines, self.behind = _lines(key.sort.lines)
+        else:
+            self.lines, self.behind = [KnownLine(known)], known.size
         self.gaps_alike = True
-        self._form = FORM_LINES.get(key.sort)
 
     def presence(self, event: Event) -> int:
         """The rank of an event on an axis of presence."""
@@ -176,8 +228,6 @@ class LiveAxis:
 
     def line_ends(self) -> tuple[Int64s, Int64s]:
         """The least and the greatest label of each line, and of what lies behind the lines."""
-        if not self.lines:
-            return np.array([0]), np.array([self.size - 1])
         lines = range(len(self.lines) + 1)
         return (
             np.array([self.begin(line) for line in lines]),
@@ -187,17 +237,11 @@ class LiveAxis:
     @property
     def size(self) -> int:
         """One more than the greatest label that a value can have."""
-        if self._terms is not None:
-            return self._terms.size
-        if not self.lines:
-            return len((PRESENT, MISSING))
-        return self.behind + (self.key.sort in (MIXED, FOLDED))
+        return self.behind + self.key.sort.has_rest
 
     def interval(self, interval: Interval) -> tuple[int, int]:
         """The least and the greatest label of an interval."""
         low, high = interval
-        if not self.lines:  # references are positions
-            return 0 if low.reference == LEAST else low.reference + 1, high.reference
         least = self.begin(low.line) if low.reference == LEAST else low.reference
         above = self.end(high.line) if high.reference == GREATEST else high.reference
         return least, above - 1
@@ -205,21 +249,55 @@ class LiveAxis:
     def rank(self, value: Value) -> int:
         """The label of a value, or -1 if the axis is not about its kind."""
         sort = self.key.sort
-        if self._terms is not None:
-            return self._terms.rank(value) if isinstance(value, str) else -1
-        if self._form is not None:
-            if not isinstance(value, str):
-                return self.behind if sort == FOLDED else -1
-            form = self._form.form(value)
-            return -1 if form is None else self.lines[0].rank(form)
-        kind = kind_of(value)
-        if sort == MIXED:
+        if sort.is_mixed:
+            kind = kind_of(value)
             if kind is Kind.BYTES or value != value:
                 return self.behind
             return self.lines[LINES.index(kind)].rank(value)
-        return self.lines[0].rank(value) if kind == sort else -1
+        if type(value) in sort.types:
+            return self.lines[0].rank(value)
+        return self.behind if sort.has_rest else -1
 
     def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
         """What gives the label of a value, and the types of those values that have one."""
-        is_kind = self.key.sort in KIND_TYPES
-        return self.lines[0].rank if is_kind else self.rank, types_of(self.key)
+        sort = self.key.sort
+        return self.rank if sort.has_rest else self.lines[0].rank, sort.ranked_types
+
+
+class FinishedAxis(NamedTuple):
+    """A finished axis, and for each cut, and each end of a line, the least label and the first
+    rank above it; they ascend."""
+
+    axis: Axis
+    label: Labels
+    rank: Ranks
+
+    def ranks(self, label: Labels) -> Ranks:
+        """The first ranks above cuts, given the labels just above them."""
+        return self.rank[np.searchsorted(self.label, label)]
+
+
+def finish(live: LiveAxis, terms: TermLines, ends: Labels | None = None) -> FinishedAxis:
+    """Finish a live axis, with those cuts that have one of these labels just above them, or with
+    all its cuts."""
+    builder = AxisBuilder(live.key, terms)
+    if not live.gaps_alike:
+        builder.tell_gaps()
+    cuts = [own.add_cuts(line, ends) for own, line in zip(live.lines, builder.lines, strict=True)]
+    axis, positions = builder.finish()
+    first, _ = axis.line_ends()
+    least, greatest = live.line_ends()
+    label = np.concatenate((least, greatest[-1:] + 1, *cuts))
+    rank = np.concatenate((first, [axis.size], *(position + 1 for position in positions)))
+    order = np.argsort(label)
+    return FinishedAxis(axis, label[order], rank[order].astype(np.int32))
+
+
+def _lines(kinds: Sequence[str]) -> tuple[list[LiveLine], int]:
+    """Lines of equal width one behind the other, and the label behind them."""
+    width = _TOP // (len(kinds) + 1)
+    lines = [
+        (LiveFormLine if kind in FORM_LINES else LiveLine)(kind, place * width, (place + 1) * width)
+        for place, kind in enumerate(kinds)
+    ]
+    return lines, len(kinds) * width

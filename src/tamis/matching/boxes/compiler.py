@@ -19,21 +19,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tamis.matching.axes.axis import (
-    CONTAINED,
-    GREATEST,
-    LEAST,
-    LINES,
-    MIXED,
-    PRESENCE,
-    TERM,
-    AxisBuilder,
-    AxisKey,
-    Bound,
-    Interval,
-)
+from tamis.matching.axes.axis import GREATEST, LEAST, AxisKey, Bound, Interval, known_interval
+from tamis.matching.axes.builder import AxisBuilder
 from tamis.matching.axes.live import LiveAxis
+from tamis.matching.axes.sort import LINES, SORTS, AxisSort
 from tamis.matching.boxes.derived import derived_set, most_selective
+from tamis.matching.lines.registry import MISSING, PRESENT, PresenceLine
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.points.of_one_event import Projection
 from tamis.matching.tests.column_tests import is_checked
@@ -177,22 +168,26 @@ class BoxCompiler:
         """Narrow the sides by what a literal implies; return whether that says it all."""
         node, positive = literal
         if isinstance(node, Present):
-            rank = 0 if positive else 1
-            return self._narrow(sides, AxisKey(node.attribute.path, PRESENCE), [(rank, rank)])
+            rank = PRESENT if positive else MISSING
+            key = AxisKey(node.attribute.path, AxisSort.PRESENCE)
+            return self._narrow(sides, key, [known_interval(rank, rank, PresenceLine.size)])
         if isinstance(node, IsA):
             line = self._terms.of(node.attribute.path)
             assert line is not None  # the engine refuses what has none
             kinds = line.kinds_of(str(node.ancestor.value), positive)
-            return self._narrow(sides, AxisKey(node.attribute.path, TERM), kinds)
+            intervals = [known_interval(low, high, line.size) for low, high in kinds]
+            return self._narrow(sides, AxisKey(node.attribute.path, AxisSort.TERM), intervals)
         if isinstance(node, TextTest | InCidr):  # unknown of all but strings
-            key = AxisKey(node.attribute.path, Kind.STRING)
+            key = AxisKey(node.attribute.path, AxisSort.STRING)
             self._require(sides, key)
         elif isinstance(node, Comparison | Contains | In):
+            present = [known_interval(PRESENT, PRESENT, PresenceLine.size)]
             for path in _paths(node):
-                self._narrow(sides, AxisKey(path, PRESENCE), [(0, 0)])
+                self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), present)
         elif is_opaque(literal):  # true of anything, yet events must bring these attributes
+            either = [known_interval(PRESENT, MISSING, PresenceLine.size)]
             for path in attributes_of(node):
-                self._narrow(sides, AxisKey(path, PRESENCE), [(0, 1)])
+                self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), either)
         return False
 
     def _require(self, sides: dict[int, list[Interval]], key: AxisKey) -> None:
@@ -201,13 +196,13 @@ class BoxCompiler:
             sides[number] = [Interval(Bound(0, LEAST), Bound(0, GREATEST))]
 
     def _narrow(
-        self, sides: dict[int, list[Interval]], key: AxisKey, ranks: list[tuple[int, int]]
+        self, sides: dict[int, list[Interval]], key: AxisKey, intervals: list[Interval]
     ) -> bool:
         """Add a side whose ranks are known, unless the axis has one already."""
         number = self.number(key)
         if number is None or number in sides:
-            return number is not None and sides[number] == _known(ranks)
-        sides[number] = _known(ranks)
+            return number is not None and sides[number] == intervals
+        sides[number] = intervals
         return True
 
 
@@ -241,18 +236,13 @@ def side_sets(conjunction: Conjunction) -> tuple[dict[AxisKey, ValueSet], list[L
     return sets, others
 
 
-def _known(ranks: list[tuple[int, int]]) -> list[Interval]:
-    """Intervals of an axis without cuts of its own: references are positions."""
-    return [Interval(Bound(0, low - 1 if low else LEAST), Bound(0, high)) for low, high in ranks]
-
-
-def sort_of(values: ValueSet) -> str:
+def sort_of(values: ValueSet) -> AxisSort:
     """The axis that a set of values lies on."""
     kinds = [*values.ranges, *([Kind.BOOLEAN] if values.booleans else [])]
-    return kinds[0] if len(kinds) == 1 and not values.rest else MIXED
+    return SORTS[kinds[0]] if len(kinds) == 1 and not values.rest else AxisSort.MIXED
 
 
-def axis_ranges(values: ValueSet, sort: str) -> list[tuple[RangeEnd, RangeEnd]]:
+def axis_ranges(values: ValueSet, sort: AxisSort) -> list[tuple[RangeEnd, RangeEnd]]:
     """The ranges of a set of values in the order of its axis; None is an end of a line.
 
     Where one reaches to the end of its line and the next begins the line behind, they are one.
@@ -266,8 +256,8 @@ def axis_ranges(values: ValueSet, sort: str) -> list[tuple[RangeEnd, RangeEnd]]:
     return joined
 
 
-def _line_ranges(values: ValueSet, sort: str) -> Iterable[tuple[int, Cut | None, Cut | None]]:
-    mixed = sort in (MIXED, CONTAINED)
+def _line_ranges(values: ValueSet, sort: AxisSort) -> Iterable[tuple[int, Cut | None, Cut | None]]:
+    mixed = sort.is_mixed
     for kind in LINES:
         line = LINES.index(kind) if mixed else 0
         if kind is Kind.BOOLEAN:

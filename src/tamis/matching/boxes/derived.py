@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tamis.matching.axes.axis import CONTAINED, FOLDED_SUBSTRINGS, SUBSTRINGS, AxisKey
+from tamis.matching.axes.axis import AxisKey
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.boxes.required_texts import like_literals, regex_literals
 from tamis.matching.lines.forms import (
-    ADDRESS,
     FOLDED,
-    FOLDED_REVERSED,
     FORM_LINES,
-    REVERSED,
     address_form,
 )
 from tamis.model.kinds import Kind, Value, kind_of
@@ -37,7 +35,7 @@ def derived_set(literal: Literal) -> tuple[AxisKey, ValueSet] | None:
     if isinstance(node, TextTest):
         found = _text_set(node)
     elif isinstance(node, InCidr):
-        found = AxisKey(node.attribute.path, ADDRESS), _networks(node)
+        found = AxisKey(node.attribute.path, AxisSort.ADDRESS), _networks(node)
     else:
         return _equality(node, positive)
     if found is None or positive:
@@ -61,20 +59,20 @@ def _networks(node: InCidr) -> ValueSet:
 def _text_set(node: TextTest) -> tuple[AxisKey, ValueSet] | None:
     """What a test is in another form of the string; ranges of the string itself are in the box."""
     pattern, path = str(node.pattern.value), node.attribute.path
-    end = FOLDED_REVERSED if node.ignore_case else REVERSED
+    end = AxisSort.FOLDED_REVERSED if node.ignore_case else AxisSort.REVERSED
     if node.operator == "starts with":
-        return AxisKey(path, FOLDED), prefixed(_form(FOLDED, pattern))
+        return AxisKey(path, AxisSort.FOLDED), prefixed(_form(FOLDED, pattern))
     if node.operator == "ends with":
         return AxisKey(path, end), prefixed(_form(end, pattern))
     if node.operator != "like" or (node.ignore_case and not pattern.isascii()):
         return None  # RE2 and Unicode's folding agree on ASCII for certain
     match like_parts(pattern):
         case [only]:
-            return AxisKey(path, FOLDED), points([_form(FOLDED, only)])
+            return AxisKey(path, AxisSort.FOLDED), points([_form(FOLDED, only)])
         case ["", last] if last:
             return AxisKey(path, end), prefixed(_form(end, last))
         case [first, ""]:
-            return AxisKey(path, FOLDED), prefixed(_form(FOLDED, first))
+            return AxisKey(path, AxisSort.FOLDED), prefixed(_form(FOLDED, first))
     return None
 
 
@@ -86,14 +84,14 @@ def sought_by(literal: Literal) -> Iterator[tuple[AxisKey, Value, bool]]:
     if isinstance(node, Contains) and not node.ignore_case:
         value = node.value.value
         if kind_of(value) is not Kind.BYTES:
-            yield AxisKey(node.attribute.path, CONTAINED), value, True
+            yield AxisKey(node.attribute.path, AxisSort.CONTAINED), value, True
     elif isinstance(node, TextTest):
         pattern = str(node.pattern.value)
         texts = {"like": like_literals, "matches": regex_literals}.get(node.operator)
         found = [pattern] if texts is None else texts(pattern)
         if node.ignore_case and not all(map(str.isascii, found)):
             return
-        sort = FOLDED_SUBSTRINGS if node.ignore_case else SUBSTRINGS
+        sort = AxisSort.FOLDED_SUBSTRINGS if node.ignore_case else AxisSort.SUBSTRINGS
         within = node.operator == "like" and like_parts(pattern) == ["", *found, ""]
         whole = node.operator == "contains text" or (within and len(found) == 1)
         for text in found:
@@ -120,7 +118,7 @@ def most_selective(literals: Iterable[Literal]) -> Required | None:
 
 
 def _weight(telling: Required) -> int:
-    return 1_000 if telling.key.sort == CONTAINED else len(str(telling.value))
+    return 1_000 if telling.key.sort is AxisSort.CONTAINED else len(str(telling.value))
 
 
 def _folded(text: str, ignore_case: bool) -> str:
@@ -153,4 +151,4 @@ def _equality(node: Expression, positive: bool) -> tuple[AxisKey, ValueSet] | No
     values = points(_form(FOLDED, str(text)) for text in texts)
     if not equal:
         values = ValueSet(values.complement().within(Kind.STRING).ranges, rest=True)
-    return AxisKey(attribute.path, FOLDED), values
+    return AxisKey(attribute.path, AxisSort.FOLDED), values

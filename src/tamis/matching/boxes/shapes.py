@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 
 from tamis.arrays.types import Int32s, Slots
 from tamis.errors import TamisError
-from tamis.matching.axes.axis import GREATEST, LEAST, AxisBuilder, AxisKey
+from tamis.matching.axes.axis import GREATEST, LEAST, AxisKey
+from tamis.matching.axes.builder import AxisBuilder
 from tamis.matching.boxes.compiler import (
     MAX_BOXES,
     BoxCompiler,

@@ -1,7 +1,8 @@
 """Boxes as they come in, before ranks are known: one by one, or a whole array of a shape.
 
 A constraint is a row: which box, which axis, and two bounds (a line of the axis and a reference
-to one of its cuts, see axes.py). ``resolve`` turns references into ranks when all cuts are sorted.
+to one of its cuts, see axes/builder.py). ``resolve`` turns references into ranks when all cuts are
+sorted.
 """
 
 from __future__ import annotations
@@ -141,8 +142,6 @@ def _ranks(
     first, last = axis.line_ends()
     ends = first[line] if end == LEAST else last[line]
     above = 1 if end == LEAST else 0
-    if not positions:  # references are positions
-        return np.where(reference == end, ends, reference + above)
     ranks = ends.copy()
     for number, found in enumerate(positions):
         cuts = (line == number) & (reference != end)

@@ -51,11 +51,6 @@ class Line(ABC):
 
     @classmethod
     @abstractmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        """The line of ``arrays()``, in time that does not depend on its size."""
-
-    @classmethod
-    @abstractmethod
     def merged(cls, lines: Sequence[Self], uses: Sequence[Uses]) -> tuple[Self, list[Positions]]:
         """One line of the used cuts of several, and the positions there of the cuts of each;
         those of unused ones mean nothing."""
@@ -99,6 +94,15 @@ class Line(ABC):
         ranks = self.ranks(dictionary)[indices]
         mark_nulls(array.indices, ranks)
         return ranks
+
+
+class StoredLine(Line):
+    """A line that its arrays tell everything about."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """The line of ``arrays()``, in time that does not depend on its size."""
 
 
 def positions_of(constants: Int64s, after: Flags) -> tuple[Int64s, Positions]:

@@ -36,7 +36,13 @@ from tamis.arrays.types import (
     UInt64s,
     Uses,
 )
-from tamis.matching.lines.line import Line, integers, merged_cuts, number_in_order, positions_of
+from tamis.matching.lines.line import (
+    StoredLine,
+    integers,
+    merged_cuts,
+    number_in_order,
+    positions_of,
+)
 from tamis.model.kinds import to_value
 
 _TOP = 2**63
@@ -160,7 +166,7 @@ def _turned(bits: Int64s) -> Int64s:
     return bits ^ (bits >> 63 & _NONE)
 
 
-class NumberLine(Line):
+class NumberLine(StoredLine):
     """The line of numbers."""
 
     def __init__(self, size: int, doubles: Float64s, signed: Int64s, unsigned: Int64s) -> None:

@@ -36,7 +36,7 @@ from tamis.arrays.string_search import Constants, Strings, build_constants, find
 from tamis.arrays.string_union import merge_strings
 from tamis.arrays.thresholds import LISTED
 from tamis.arrays.types import Arrays, Flags, Int64s, Positions, Ranks, Uses
-from tamis.matching.lines.line import UNUSED, WIDE, Line, positions_of
+from tamis.matching.lines.line import UNUSED, WIDE, StoredLine, positions_of
 
 
 class _Listed(NamedTuple):
@@ -75,7 +75,7 @@ def _constants(strings: Any, sides: Flags) -> Constants:
     return build_constants(Strings(*string_buffers(strings)), at, frozen(below, np.int32))
 
 
-class StringLine(Line):
+class StringLine(StoredLine):
     """The line of strings."""
 
     def __init__(self, constants: Constants, gaps_alike: bool) -> None:

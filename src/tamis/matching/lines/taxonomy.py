@@ -21,18 +21,18 @@ kept as intervals by group:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from tamis.arrays.types import Int32s, Int64s
+from tamis.arrays.arrow_types import is_text, large_strings
+from tamis.arrays.types import Arrays, Int64s, Positions, Ranks, Uses
+from tamis.matching.lines.line import Line
 from tamis.model.paths import Path
 from tamis.model.taxonomy.nesting import brackets, parents_first
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.model.taxonomy.taxonomy import Taxonomy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class TermLines:
@@ -56,7 +56,7 @@ class TermLines:
 NO_TERMS = TermLines(NO_TAXONOMIES)
 
 
-class TermLine:
+class TermLine(Line):
     """The numbering of one taxonomy."""
 
     def __init__(self, taxonomy: Taxonomy) -> None:
@@ -117,30 +117,23 @@ class TermLine:
         """The number of a term; of all other strings the last rank."""
         return self._number.get(value, self.size - 1)
 
-    def ranks(self, array: pa.Array[Any]) -> Int32s:
-        """The ranks of a column: -1 for nulls, and for what is no string."""
-        import pyarrow.compute as pc
-        from pyarrow import types
+    def arrays(self) -> Arrays:
+        """No arrays: terms are numbered from their taxonomy."""
+        return {}
 
-        if hasattr(array.type, "storage_type"):
-            return self.ranks(array.storage)  # type: ignore[attr-defined]
-        if types.is_run_end_encoded(array.type):
-            array.validate(full=True)
-            return self.ranks(pc.call_function("run_end_decode", [array]))
-        kind: Any = array.type.value_type if types.is_dictionary(array.type) else array.type
-        ranks = np.full(len(array), -1, np.int32)
-        if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-            encoded: Any = array
-            if not types.is_dictionary(array.type):
-                encoded = array.cast("string") if types.is_string_view(kind) else array
-                encoded = encoded.dictionary_encode()
-            else:
-                array.validate(full=True)  # which alone looks at the indices
-            words = encoded.dictionary.to_pylist()
-            table = np.array([-1 if word is None else self.rank(word) for word in words], np.int32)
-            valid = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
-            indices = encoded.indices.drop_null().to_numpy(zero_copy_only=False)
-            ranks[valid] = table[indices]
+    @classmethod
+    def merged(cls, lines: Sequence[Self], uses: Sequence[Uses]) -> tuple[Self, list[Positions]]:
+        """The same line, which all segments share, with all its cuts."""
+        cuts = np.arange(lines[0].size - 1, dtype=np.int32)
+        return lines[0], [cuts for _ in lines]
+
+    def _ranks(self, array: Any) -> Ranks | None:
+        if not is_text(array.type):
+            return None
+        encoded: Any = large_strings(array).dictionary_encode()
+        words = encoded.dictionary.to_pylist()
+        table = np.array([*map(self.rank, words), -1], np.int32)
+        ranks: Ranks = table[encoded.indices.fill_null(len(words)).to_numpy()]
         return ranks
 
 

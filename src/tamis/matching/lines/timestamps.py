@@ -23,7 +23,7 @@ from tamis.arrays.arrow_types import NANOSECONDS
 from tamis.arrays.sharing import lazy
 from tamis.arrays.thresholds import LISTED, Thresholds
 from tamis.arrays.types import Arrays, Flags, Int32s, Int64s, Positions, Ranks, Uses
-from tamis.matching.lines.line import Line, merged_cuts, number_in_order, positions_of
+from tamis.matching.lines.line import StoredLine, merged_cuts, number_in_order, positions_of
 from tamis.model.timestamp import Timestamp
 
 _SECOND = NANOSECONDS["s"]
@@ -50,7 +50,7 @@ def timestamp_line(
     return line, positions
 
 
-class TimestampLine(Line):
+class TimestampLine(StoredLine):
     """The line of timestamps."""
 
     def __init__(self, seconds: Int64s, nanoseconds: NDArray[np.integer]) -> None:

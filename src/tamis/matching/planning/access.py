@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from tamis.arrays.key_table import EMPTY
 from tamis.arrays.types import Flags, Float64s, Int64s
-from tamis.matching.axes import axis as axes
 from tamis.matching.axes.axis import Axis
 from tamis.matching.boxes.layout import (
     AT_LEAST,
@@ -148,7 +147,7 @@ def constraints_of(sieve: Sieve, found: Sequence[Axis]) -> Int64s:
 
 def words_of(sieve: Sieve, found: Sequence[Axis]) -> Iterator[str]:
     """Each signature in words; an axis of one rank tells no more than that a value is there."""
-    shared = Counter(axis.key.path for axis in found if axis.key.sort != axes.PRESENCE)
+    shared = Counter(axis.key.path for axis in found if not axis.key.sort.is_presence)
     names = [_name(axis, shared[axis.key.path] > 1) for axis in found]
     rows = zip(sieve.attribute.tolist(), sieve.stride.tolist(), sieve.kind.tolist(), sieve.reach)
     for places, strides, kind, reach in rows:
@@ -166,14 +165,14 @@ def words_of(sieve: Sieve, found: Sequence[Axis]) -> Iterator[str]:
 def _name(axis: Axis, shared: bool) -> str:
     """The attribute, with the kind of its values if there are axes of several."""
     path = format_path(axis.key.path)
-    if axis.key.sort == axes.PRESENCE:
+    if axis.key.sort.is_presence:
         return f"presence of {path}"
     return str(axis.key) if shared else path
 
 
 def _assumed(found: Sequence[Axis]) -> Statistics:
     """What is assumed of events about which nothing is known; on axes of presence all have one."""
-    presence = [1.0 if axis.key.sort == axes.PRESENCE else PRESENCE for axis in found]
+    presence = [1.0 if axis.key.sort.is_presence else PRESENCE for axis in found]
     return Statistics(np.array(presence), [None] * len(found))
 
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from tamis.matching.axes.axis import Axis
-from tamis.matching.lines.taxonomy import TermLine
 from tamis.matching.planning.access import (
     access_of,
     constraints_of,
@@ -251,8 +250,7 @@ def _sieves(segment: Segment) -> Iterator[tuple[bool, Sieve, list[Axis]]]:
 
 def _line_bytes(axis: Axis) -> int:
     """Memory of an axis; the terms of a taxonomy are shared, and not counted."""
-    lines = () if isinstance(axis._lines, TermLine) else axis._lines
-    return sum(array.nbytes for line in lines for array in line.arrays().values())
+    return sum(array.nbytes for line in axis.lines for array in line.arrays().values())
 
 
 def _row(group: Group, several: bool) -> list[str]:

@@ -18,7 +18,8 @@ import numpy as np
 from tamis.arrays.sharing import lazy
 from tamis.arrays.substring_search import SubstringSearch
 from tamis.arrays.types import Int32s
-from tamis.matching.axes.axis import CONTAINED, FOLDED_SUBSTRINGS, Axis
+from tamis.matching.axes.axis import Axis
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
 from tamis.matching.lines.forms import fold_all
 from tamis.matching.lines.strings import StringLine
@@ -45,7 +46,7 @@ class ContentAxis:
 
     def points(self, points: Points, batch: Batch) -> Iterator[tuple[Int32s, Int32s]]:
         """The numbers of points, and these points with a rank on this axis, in pieces."""
-        if self.axis.key.sort == CONTAINED:
+        if self.axis.key.sort is AxisSort.CONTAINED:
             owner, rank = self.contained(batch)
             index: Any = np.arange(len(points.ranks)) if points.row is None else points.row
         else:
@@ -70,10 +71,10 @@ class ContentAxis:
     def ranks_in(self, event: Event) -> list[int]:
         """The ranks of what one event has, each once."""
         values = event.values(self.axis.key.path)
-        if self.axis.key.sort == CONTAINED:
+        if self.axis.key.sort is AxisSort.CONTAINED:
             return [rank for rank in {self.axis.rank(value) for value in values} if rank >= 0]
         texts = [value for value in values if isinstance(value, str)]
-        if self.axis.key.sort == FOLDED_SUBSTRINGS:
+        if self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS:
             texts = [fold(text) for text in texts]
         patterns = {pattern for text in texts for pattern in self._search.patterns(text)}
         (line,) = self.axis.lines
@@ -87,7 +88,7 @@ class ContentAxis:
         texts = points.strings(path)
         if texts is None:
             return np.empty(0, np.int32), np.empty(0, np.int32)
-        if self.axis.key.sort == FOLDED_SUBSTRINGS:
+        if self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS:
             texts = fold_all(texts)
         pairs = list(self._search.pairs(texts))
         nothing = np.empty(0, np.int32)

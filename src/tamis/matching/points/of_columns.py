@@ -21,7 +21,7 @@ from pyarrow import types
 
 from tamis.arrays.arrow_types import is_encoded, storage, valid_rows
 from tamis.arrays.types import Flags, Ranks, Rows
-from tamis.matching.axes.axis import PRESENCE, Axis
+from tamis.matching.axes.axis import Axis
 from tamis.matching.points.of_events import MAX_POINTS, Points
 from tamis.model.events.arrow_events import check_columns, is_list
 from tamis.model.paths import Path
@@ -54,7 +54,7 @@ class PathTree:
         """The tree of all axes but those of presence, and of attributes with their values."""
         root = PathTree()
         for number, axis in enumerate(axes):
-            if axis.key.sort != PRESENCE:
+            if not axis.key.sort.is_presence:
                 root.node(axis.key.path).axes.append(number)
         for path in valued:
             root.node(path).valued = path
@@ -113,7 +113,7 @@ def _points(batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path])
         if isinstance(number, int):
             ranks[:, number] = column
     for number, axis in enumerate(axes):
-        if axis.key.sort == PRESENCE:
+        if axis.key.sort.is_presence:
             missing = (~present_rows(batch, axis.key.path)).astype(np.int32)
             ranks[:, number] = missing if found.row is None else missing[found.row]
     leaves = {path: tree.node(path).leaves for path in valued}

@@ -15,7 +15,6 @@ import numpy as np
 from tamis.arrays.arrow_types import strings_of
 from tamis.arrays.types import Int32s, Int64s, Ranks
 from tamis.bindings.choices import bindings, count_bindings
-from tamis.matching.axes.axis import PRESENCE
 from tamis.matching.points.of_one_event import Ranked
 from tamis.model.events.event import Event, single_value
 from tamis.model.kinds import Value
@@ -80,7 +79,7 @@ def points_of(
             for path in valued:
                 leaves.add(path, single_value(event.attributes, path))
         return Points(ranks, None, [], leaves.values(), dict(leaves.leaves))
-    paths = sorted({*valued, *(axis.key.path for axis in axes if axis.key.sort != PRESENCE)})
+    paths = sorted({*valued, *(axis.key.path for axis in axes if not axis.key.sort.is_presence)})
     found: list[list[int]] = []
     rows: list[int] = []
     left: list[int] = []
@@ -99,13 +98,13 @@ def points_of(
 
 
 def _rank(event: Event, axis: Ranked) -> int:
-    if axis.key.sort == PRESENCE:
+    if axis.key.sort.is_presence:
         return axis.presence(event)
     value = single_value(event.attributes, axis.key.path)
     return -1 if value is None else axis.rank(value)
 
 
 def _bound_rank(event: Event, axis: Ranked, value: Value | None) -> int:
-    if axis.key.sort == PRESENCE:
+    if axis.key.sort.is_presence:
         return axis.presence(event)
     return -1 if value is None else axis.rank(value)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.axes.axis import MISSING, PRESENCE, PRESENT, AxisKey
+from tamis.matching.axes.axis import AxisKey
+from tamis.matching.lines.registry import MISSING, PRESENT
 from tamis.model.events.event import Event, single_node
 from tamis.model.kinds import Value
 from tamis.model.paths import Path
@@ -70,7 +71,7 @@ class Projection:
         self.empty = empty
 
     def _add_place(self, number: int, axis: Ranked) -> None:
-        path, presence = axis.key.path, axis.key.sort == PRESENCE
+        path, presence = axis.key.path, axis.key.sort.is_presence
         place = _Place(number, *axis.ranker(), path[1:], presence)
         self._places.setdefault(path[0], []).append(place)
         if not presence or len(path) > 1:
@@ -102,4 +103,4 @@ class Projection:
 
 
 def _default(key: AxisKey) -> int:
-    return MISSING if key.sort == PRESENCE else ABSENT
+    return MISSING if key.sort.is_presence else ABSENT

@@ -46,8 +46,6 @@ def mark_uses(boxes: Boxes, offset: Int64s, uses: Uses, asked: Flags) -> None:
 def merged_axis(axes: Sequence[Axis], uses: Sequence[Uses]) -> tuple[Axis, list[NewRanks]]:
     """One axis of the used cuts of several, and what the ranks of each become."""
     first = axes[0]
-    if not first.lines:  # presence, and terms: the same in all segments
-        return first, [_unchanged(axis) for axis in axes]
     starts = [axis.line_ends()[0] for axis in axes]
     lines: list[Line] = []
     positions: list[list[Positions]] = []
@@ -72,11 +70,6 @@ def _merged_line(lines: Sequence[Line], uses: Sequence[Uses]) -> tuple[Line, lis
     if len(lines) == 1 and (uses[0] != UNUSED).all():
         return lines[0], [np.arange(lines[0].size - 1, dtype=np.int32)]
     return type(lines[0]).merged(lines, uses)
-
-
-def _unchanged(axis: Axis) -> NewRanks:
-    ranks = np.arange(axis.size, dtype=np.int32)
-    return NewRanks(ranks, ranks)
 
 
 def _new_ranks(axis: Axis, merged: Axis, positions: Sequence[Positions]) -> NewRanks:

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tamis.arrays.types import Flags, Labels, Ranks
-from tamis.matching.axes.axis import Axis, AxisBuilder, LineBuilder
-from tamis.matching.axes.live import LiveAxis, LiveLine
+from tamis.arrays.types import Flags
+from tamis.matching.axes.live import finish
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.segments.live import LiveView
@@ -39,8 +38,10 @@ def frozen_boxes(
     axes = []
     for number, each in enumerate(view.axes):
         mine = axis == number
-        finished, low_rank[mine], high_rank[mine] = _finished(each, terms, low[mine], high[mine])
-        axes.append(finished)
+        begin, end = low[mine], high[mine] + 1
+        finished = finish(each, terms, np.concatenate((begin, end)))
+        low_rank[mine], high_rank[mine] = finished.ranks(begin), finished.ranks(end) - 1
+        axes.append(finished.axis)
     order = np.lexsort((axis, box))
     boxes = Boxes(
         np.concatenate(([0], np.cumsum(count[kept]))),
@@ -63,45 +64,3 @@ def frozen_forms(
     for slot, form in forms.items():
         builder.add(slot, form)
     return builder.finish(statistics)
-
-
-def _finished(
-    live: LiveAxis, terms: TermLines, low: Labels, high: Labels
-) -> tuple[Axis, Ranks, Ranks]:
-    """The finished axis, and the ranks of intervals of labels."""
-    builder = AxisBuilder(live.key, terms)
-    if not live.lines:
-        axis, _ = builder.finish()
-        return axis, low.astype(np.int32), high.astype(np.int32)
-    if not live.gaps_alike:
-        builder.tell_gaps()
-    ends = np.sort(np.concatenate((low, high + 1)))
-    cuts = [_add_cuts(line, own, ends) for line, own in zip(builder.lines, live.lines)]
-    axis, positions = builder.finish()
-    first, _ = axis.line_ends()
-    begins = [live.begin(line) for line in range(len(first))]
-    labels = np.concatenate((begins, [live.end(len(first) - 1)], *cuts))
-    above = np.concatenate((first, [axis.size], *(position + 1 for position in positions)))
-    order = np.argsort(labels)
-    labels, above = labels[order], above[order].astype(np.int32)
-    return (
-        axis,
-        above[np.searchsorted(labels, low)],
-        above[np.searchsorted(labels, high + 1)] - np.int32(1),
-    )
-
-
-def _add_cuts(line: LineBuilder, own: LiveLine, ends: Labels) -> Labels:
-    """Take in those cuts of a line at which intervals end; return the labels just above them."""
-    values = list(own.values)
-    labels = np.fromiter(map(own.labels.__getitem__, values), np.int64, len(values))
-    above = np.searchsorted(labels, ends, "right")
-    below, ends = above[above > 0] - 1, ends[above > 0]
-    found = []
-    for after in (False, True):
-        is_cut = np.zeros(len(values), np.bool_)
-        is_cut[below[labels[below] + after == ends]] = True
-        which = np.flatnonzero(is_cut)
-        line.add_list(list(map(values.__getitem__, which.tolist())), [after] * len(which))
-        found.append(labels[which] + after)
-    return np.concatenate(found)

@@ -20,7 +20,7 @@ import numpy as np
 
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Flags, Int32s, Int64s, Ranks, Slots, Uses
-from tamis.matching.axes.axis import FOUND, Axis, AxisKey
+from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.boxes.compiler import MAX_AXES, MAX_FOUND
 from tamis.matching.boxes.layout import (
     Boxes,
@@ -145,8 +145,8 @@ def _merged_axes(parts: Sequence[MergePart]) -> tuple[list[Axis], list[Axis]]:
     for part in parts:
         for number in np.flatnonzero(part.asked).tolist():
             places.setdefault(part.axes[number].key, []).append((part, number))
-    found_keys = [key for key in places if key.sort in FOUND]
-    keys = [key for key in places if key.sort not in FOUND]
+    found_keys = [key for key in places if key.sort.several_ranks]
+    keys = [key for key in places if not key.sort.several_ranks]
     if len(keys) > MAX_AXES or len(found_keys) > MAX_FOUND:
         raise TooManyAxesError(
             f"{len(keys)} axes and {len(found_keys)} of found things; a segment holds at most"

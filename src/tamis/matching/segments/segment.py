@@ -24,7 +24,8 @@ from tamis.arrays.sharing import lazy
 from tamis.arrays.string_file import string_arrays, strings_of
 from tamis.arrays.types import Int32s, Slots
 from tamis.language.parser import parse
-from tamis.matching.axes.axis import TERM, Axis, AxisKey
+from tamis.matching.axes.axis import Axis, AxisKey
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.compiler import BoxCompiler, CompiledConjunction
 from tamis.matching.boxes.layout import Boxes, Statistics
@@ -222,7 +223,7 @@ class Segment:
 
     def slots_of_terms(self) -> Slots:
         """The slots of the boxes that are about the terms of a taxonomy."""
-        about = np.array([axis.key.sort == TERM for axis in self.axes] + [False])
+        about = np.array([axis.key.sort is AxisSort.TERM for axis in self.axes] + [False])
         if not about.any():
             return np.empty(0, np.int32)
         found = [np.empty(0, np.int32)]
@@ -282,7 +283,9 @@ def _axes(
     header: Any, parts: Mapping[str, Mapping[str, NDArray[Any]]], part: str, terms: TermLines
 ) -> list[Axis]:
     return [
-        Axis.from_arrays(AxisKey(tuple(path), sort), parts.get(f"{part}/{number}", {}), "", terms)
+        Axis.from_arrays(
+            AxisKey(tuple(path), AxisSort(sort)), parts.get(f"{part}/{number}", {}), terms
+        )
         for number, (path, sort) in enumerate(header)
     ]
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from tamis.arrays.types import Float64s, Int32s, Int64s
 from tamis.errors import TamisError
-from tamis.matching.axes.axis import FOUND, Axis
+from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.layout import PRESENCE, Statistics
 from tamis.matching.segments.view import pointed
@@ -49,7 +49,7 @@ class AxisStatistics:
         self._known: dict[Axis, Expected] = {}
 
     def __call__(self, axes: Sequence[Axis]) -> Statistics:
-        new = [axis for axis in axes if axis not in self._known and axis.key.sort not in FOUND]
+        new = [axis for axis in axes if axis not in self._known and not axis.key.sort.several_ranks]
         if new:
             self._count(new)
         found = [self._known.get(axis, Expected()) for axis in axes]

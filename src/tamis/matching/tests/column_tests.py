@@ -24,7 +24,9 @@ from pyarrow import types
 
 from tamis.arrays.arrow_types import EXACT, decoded, is_text, large_strings
 from tamis.arrays.types import Flags, Int32s, Slots, Truths
-from tamis.matching.axes.axis import CONTAINED, Axis, AxisBuilder, AxisKey
+from tamis.matching.axes.axis import Axis, AxisKey
+from tamis.matching.axes.builder import AxisBuilder
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
 from tamis.matching.lines.forms import fold_all
 from tamis.matching.points.of_columns import present_rows, row_values
@@ -268,7 +270,7 @@ def _verdicts(truth: Any) -> Truths:
 
 def _single(path: Path, value: Any) -> tuple[Axis, int]:
     """An axis on which one value has a rank of its own."""
-    builder = AxisBuilder(AxisKey(path, CONTAINED))
+    builder = AxisBuilder(AxisKey(path, AxisSort.CONTAINED))
     for line in builder.lines:
         if line.kind == kind_of(value):
             line.add(value, False)

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.axes.axis import AxisKey, Bound, Interval
+from tamis.matching.axes.axis import AxisKey, known_interval
 from tamis.matching.axes.live import LiveAxis
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.compiler import BoxCompiler, CompiledConjunction
 from tamis.matching.lines.taxonomy import NO_TERMS
@@ -32,9 +33,7 @@ from tamis.predicates.expression import Comparison
 from tamis.predicates.normal import Literal
 from tamis.predicates.truth import holds
 
-COMPARED = "compared: "
-"""What the sorts of such axes begin with."""
-_TRUE = Interval(Bound(0, 0), Bound(0, 1))
+_TRUE = known_interval(1, 1, 2)
 
 
 class ComparisonAxis(LiveAxis):
@@ -83,7 +82,7 @@ def with_comparisons(
         number = None
         if isinstance(test.predicate, Comparison):
             words = str(test.predicate) if test.positive else f"not {test.predicate}"
-            key = AxisKey(paths_of(test)[0], COMPARED + words)
+            key = AxisKey(paths_of(test)[0], AxisSort.COMPARED, words)
             compared[key] = test
             number = axes.number(key)
         if number is None:

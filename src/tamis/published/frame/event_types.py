@@ -35,7 +35,9 @@ from numpy.typing import NDArray
 
 from tamis.arrays.types import Numbers, Offsets
 from tamis.errors import TamisError
-from tamis.matching.axes.axis import CONTAINED, AxisBuilder, AxisKey
+from tamis.matching.axes.axis import AxisKey
+from tamis.matching.axes.builder import AxisBuilder
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.points.contents import ContentAxis
@@ -100,8 +102,9 @@ def _named(literal: Literal) -> str:
 
 def type_hole(shape: Shape, path: Path) -> int | None:
     """The hole of a shape whose constants are the types of its subscriptions, if there is one."""
-    for (own, sort), ranges, _ in shape.sides:
-        if own == path and sort == Kind.STRING and len(ranges) == 1:
+    string = AxisKey(path, AxisSort.STRING)
+    for key, ranges, _ in shape.sides:
+        if key == string and len(ranges) == 1:
             ((low, high),) = ranges
             if low.hole is not None and low.hole == high.hole and (low.after, high.after) == (0, 1):
                 return low.hole
@@ -238,7 +241,7 @@ class FoundTypes:
     """From the values of an attribute to numbers of types."""
 
     def __init__(self, path: Path, numbers: dict[str, int]) -> None:
-        builder = AxisBuilder(AxisKey(path, CONTAINED))
+        builder = AxisBuilder(AxisKey(path, AxisSort.CONTAINED))
         (line,) = (line for line in builder.lines if line.kind == Kind.STRING)
         names: list[str] = list(numbers)
         for after in (False, True):

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.arrays.types import Labels, Numbers, Offsets
-from tamis.matching.axes.axis import Axis, AxisBuilder, AxisKey
-from tamis.matching.axes.live import LiveAxis
+from tamis.matching.axes.axis import Axis, AxisKey
+from tamis.matching.axes.live import LiveAxis, finish
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.boxes.compiler import LiveBoxCompiler
 from tamis.matching.boxes.live_shapes import ShapePlans
 from tamis.matching.lines.taxonomy import TermLines
@@ -31,7 +32,7 @@ LabelSide = tuple[int, int, int]
 """The number of an axis, the least and the greatest label."""
 
 
-class FinishedAxis(NamedTuple):
+class RankedAxis(NamedTuple):
     """An axis as it was when it had so many constants."""
 
     constants: tuple[int, bool]
@@ -42,7 +43,7 @@ class FinishedAxis(NamedTuple):
 class Ranking(NamedTuple):
     """Finished axes, and the labels of their ranks: those of axis i begin at first[i]."""
 
-    finished: Sequence[FinishedAxis]
+    finished: Sequence[RankedAxis]
     first: Offsets
     table: Labels
 
@@ -84,7 +85,7 @@ class AxesView:
         found = [
             before[number]
             if number < len(before) and before[number].constants == constants
-            else FinishedAxis(constants, *finished(axis, self._terms))
+            else RankedAxis(constants, *finished(axis, self._terms))
             for number, (axis, constants) in enumerate(zip(self.axes, now))
         ]
         ends = np.cumsum([0, *(len(each.table) for each in found)])
@@ -124,7 +125,7 @@ class LabelAxes(LiveBoxCompiler):
             self.projection.bind(axis.right)
         else:
             axis = super().make(key)
-        self._most.append(-1 if key.sort == Kind.BOOLEAN else axis.size - 1)
+        self._most.append(-1 if key.sort is AxisSort.BOOLEAN else axis.size - 1)
         return axis
 
     @property
@@ -149,7 +150,7 @@ def normalise_sides(axes: Sequence[LiveAxis], axis: Numbers, low: Labels, high: 
     wide = low < high
     high[wide & (high >= size[axis] - 1)] = UNBOUNDED
     for number, each in enumerate(axes):
-        if each.key.sort == Kind.BOOLEAN:
+        if each.key.sort is AxisSort.BOOLEAN:
             own = np.flatnonzero(wide & (axis == number))
             pairs = [
                 _of_booleans(each, *ends) for ends in zip(low[own].tolist(), high[own].tolist())
@@ -174,27 +175,11 @@ def finished(live: LiveAxis, terms: TermLines) -> tuple[Axis, Labels]:
     if isinstance(live, ComparisonAxis):
         same: Any = live
         return same, np.array([0, 1, -1])
-    builder = AxisBuilder(live.key, terms)
-    if not live.lines:
-        axis, _ = builder.finish()
-        return axis, np.append(np.arange(axis.size), -1)
-    if not live.gaps_alike:
-        builder.tell_gaps()
-    labels = []
-    for line, own in zip(builder.lines, live.lines, strict=True):
-        values = list(own.values)
-        found = np.array([own.labels[value] for value in values], np.int64)
-        for after in (False, True):
-            line.add_list(values, [after] * len(values))
-        labels.append(np.concatenate((found, found + 1)))
-    axis, positions = builder.finish()
+    axis, label, rank = finish(live, terms)
     table = np.full(axis.size + 1, -1, np.int64)
-    first, _ = axis.line_ends()
-    least, _ = live.line_ends()
-    table[first[first < axis.size]] = least[first < axis.size]
-    for place, found in zip(positions, labels, strict=True):
-        table[place + 1] = found
-    for line, own, place in zip(builder.lines, live.lines, first, strict=False):
-        if line.kind is Kind.BOOLEAN:  # which has two ranks, whatever its constants are
-            table[place], table[place + 1] = own.rank(False), own.rank(True)
+    within = rank < axis.size
+    table[rank[within]] = label[within]
+    for own, first in zip(live.lines, axis.offsets, strict=False):
+        if own.kind == Kind.BOOLEAN:  # which has two ranks, whatever its constants are
+            table[first], table[first + 1] = own.rank(False), own.rank(True)
     return axis, table

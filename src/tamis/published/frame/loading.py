@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.arrays.types import Int32s, Int64s, Numbers
+from tamis.arrays.types import Int32s, Numbers
 from tamis.errors import LimitError
-from tamis.matching.axes.axis import AxisBuilder, AxisKey
+from tamis.matching.axes.axis import AxisKey
+from tamis.matching.axes.builder import AxisBuilder
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.boxes.compiler import MAX_AXES, Box, BoxCompiler, CompiledConjunction
 from tamis.matching.boxes.shapes import Shape
@@ -175,7 +176,10 @@ class PublishedLoad:
         state.axes.compared |= self._compared
         axes = [_live_axis(builder, state) for builder in self._axes.builders]
         numbers = np.array([state.axes.number(axis.key) for axis in axes], np.int32)
-        positions = [_labelled(each, axis) for each, axis in zip(self._axes.builders, axes)]
+        positions = [
+            [own.take_in(line) for own, line in zip(axis.lines, each.lines, strict=True)]
+            for each, axis in zip(self._axes.builders, axes)
+        ]
         sides, slots = self._plain.boxes(axes, numbers, positions, state)
         plain = _without(OwnedBoxes(sides, slots, slots), gone)
         sides, own = self._checked.boxes(axes, numbers, positions, state)
@@ -194,17 +198,6 @@ def _live_axis(builder: AxisBuilder, state: State) -> LiveAxis:
     if not all(line.gaps_alike for line in builder.lines):
         axis.tell_gaps()
     return axis
-
-
-def _labelled(builder: AxisBuilder, axis: LiveAxis) -> list[Int64s]:
-    """For each line of an axis the labels just below its references."""
-    found = []
-    for line, live in zip(builder.lines, axis.lines, strict=True):
-        values, which, after = line.constants()
-        live.label_all(values)
-        labels = np.array([live.labels[value] for value in values], np.int64)
-        found.append(labels[which] + after - 1)
-    return found
 
 
 def _without(new: OwnedBoxes, gone: Numbers) -> OwnedBoxes:

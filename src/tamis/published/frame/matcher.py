@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from tamis.arrays.sharing import Lockable
 from tamis.arrays.types import Numbers
 from tamis.errors import LimitError
-from tamis.matching.axes.axis import TERM
 from tamis.matching.axes.live import NoRoomError
+from tamis.matching.axes.sort import AxisSort
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.pairs import Hits
@@ -144,7 +144,7 @@ class PublishedMatcher(Lockable):
     def slots_of_terms(self) -> list[Slot]:
         """The subscriptions whose boxes are about the terms of a taxonomy."""
         state = self._state
-        about = np.array([axis.key.sort == TERM for axis in state.axes.builders] + [False])
+        about = np.array([axis.key.sort is AxisSort.TERM for axis in state.axes.builders] + [False])
         base = state.types.base()
         found = [np.empty(0, np.int32)]
         for number, part in state.parts.items():

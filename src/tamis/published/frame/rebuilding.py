@@ -14,7 +14,6 @@ import numpy as np
 from tamis.arrays.types import Labels, Numbers
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.lines.taxonomy import TermLines
-from tamis.model.kinds import Kind
 from tamis.published.boxes import UNBOUNDED, Sides
 from tamis.published.frame.event_types import SELF, Types
 from tamis.published.frame.label_axes import LabelAxes
@@ -113,21 +112,13 @@ def _axis(live: LiveAxis, other: State) -> LiveAxis:
 
 def _relabelled(old: LiveAxis, new: LiveAxis, low: Labels, high: Labels) -> tuple[Labels, Labels]:
     """Sides in the labels of another axis, which gets the constants that they use."""
-    if not old.lines:
-        return low, high
-    used = np.unique(np.concatenate((low, high[high != UNBOUNDED] + 1)))
-    begins, ends = old.line_ends()
-    was, now = [begins, ends + 1], [begins, ends + 1]
+    ends = np.concatenate((low, high[high != UNBOUNDED] + 1))
+    begin, end = old.line_ends()
+    was, now = [begin, end + 1], [begin, end + 1]
     for ours, theirs in zip(old.lines, new.lines, strict=True):
-        values = list(ours.values)
-        labels = np.array([ours.labels[value] for value in values], np.int64)
-        kept = np.flatnonzero(np.isin(labels, used) | np.isin(labels + 1, used))
-        found = [values[each] for each in kept.tolist()]
-        theirs.label_all(found)
-        given = np.array([theirs.labels[value] for value in found], np.int64)
-        for after in range(3 if old.key.sort == Kind.BOOLEAN else 2):  # behind true too
-            was.append(labels[kept] + after)
-            now.append(given + after)
+        here, there = ours.move(theirs, ends)
+        was.append(here)
+        now.append(there)
     before, after_ = np.concatenate(was), np.concatenate(now)
     order = np.argsort(before)
     before, after_ = before[order], after_[order]
