@@ -30,8 +30,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from tamis.arrays import array_file as arrayfile
-from tamis.arrays.array_file import fingerprint, open_arrays, save_arrays
+from tamis.arrays.array_file import fingerprint, open_arrays
+from tamis.arrays.array_layout import Entry
+from tamis.arrays.array_writer import save_arrays
 from tamis.arrays.string_file import string_arrays, strings_of
 from tamis.errors import LimitError, StorageError
 
@@ -243,7 +244,7 @@ def test_a_header_must_be_json(tmp_path: Path, value: object) -> None:
 
 
 def test_a_header_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrayfile, "MAX_HEAD", 1024)
+    monkeypatch.setattr("tamis.arrays.array_writer.MAX_HEAD", 1024)
     with pytest.raises(LimitError, match="bytes of table and header"):
         save_arrays(tmp_path / "a", {}, {"x": "y" * 1024})
 
@@ -374,11 +375,7 @@ junk = (
 )  # fmt: skip
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 4), st.sampled_from(arrayfile._Entry._fields), junk), max_size=4
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(Entry._fields), junk), max_size=4))
 def test_no_forged_table_crashes(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, str, Any]]
 ) -> None:
@@ -627,7 +624,7 @@ def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> N
     code = """
 import sys
 import numpy as np
-from tamis.arrays.array_file import save_arrays
+from tamis.arrays.array_writer import save_arrays
 
 for version in range(1, 1_000_000):
     x = np.full(300_000, version)

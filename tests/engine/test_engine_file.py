@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tamis import Engine, StorageError
-from tamis.arrays.array_file import save_arrays
+from tamis.arrays.array_writer import save_arrays
 from tamis.engine.subscriptions import MATCHERS
 
 

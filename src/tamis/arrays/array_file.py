@@ -15,101 +15,44 @@ that is killed while it writes can leave a ``*.tmp`` file behind.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import mmap
 import os
-import secrets
 import stat
-import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.array_layout import (
+    ALIGNMENT,
+    DTYPES,
+    FORMAT,
+    MAGIC,
+    MAX_HEAD,
+    PREAMBLE,
+    Entry,
+    file_sort,
+    path_name,
+)
 from tamis.errors import StorageError
-from tamis.model.limits import check_limit
 
-if TYPE_CHECKING:
-    pass
-
-# The layout of a file; numbers are little-endian.
-#
-#     0       8         12          20          28         32             head size
-#     ┌───────┬─────────┬───────────┬───────────┬──────────┬──────────────┬───────┬─┬───────┐
-#     │ magic │ version │ head size │ file size │ checksum │ JSON, spaces │ array │0│ array │
-#     └───────┴─────────┴───────────┴───────────┴──────────┴──────────────┴───────┴─┴───────┘
-#     └────────────── preamble ────────────────────────────┘
-#     └────────────── head ───────────────────────────────────────────────┘
-#
-#     JSON    {"needs": "0.1", "header": {the caller's}, "arrays": [{"name": …, "dtype": "<i4",
-#             "shape": [3, 2], "offset": 64, "length": 24, "checksum": "89abcdef"}, …]}
-#
-# Arrays lie in the order of the table, in C order, at multiples of 64 bytes with zeros between.
-# Offsets count from the end of the head, which thereby does not depend on its own size. The
-# checksum of the preamble covers the rest of the head, each array has its own, and the zeros are
-# compared: no byte of the file is without a guard. CRC-32 finds every single flipped bit and every
-# burst of up to 32 bits, 3 to 7 times as fast as BLAKE2b; it is no guard against forgery, and so
-# every number is checked against the file before it is used.
-
-MAGIC = b"\x93TAMIS\r\n"
-FORMAT = 1
-NEEDS = "0.1"
-"""The first version of Tamis that reads this format."""
-ALIGNMENT = 64
-MAX_HEAD = 1 << 26
-"""Bytes in the head: the table and the caller's header."""
-
-_PREAMBLE = struct.Struct("<8sIQQI")
-_DTYPES = {
-    text: np.dtype(text)
-    for text in "|b1 |i1 |u1 <i2 <u2 <i4 <u4 <i8 <u8 <f2 <f4 <f8 <c8 <c16".split()
-}
-_CHUNK = 1 << 20
 _MAX_DIMENSIONS = 64
 
-
-class _Entry(NamedTuple):
-    name: str
-    dtype: str
-    shape: list[int]
-    offset: int
-    length: int
-    checksum: str = "00000000"
-
-
-_fields = itemgetter(*_Entry._fields)
-
-
-def save_arrays(
-    path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]
-) -> None:
-    """Write arrays of numbers and a header of JSON, atomically; equal content gives equal bytes."""
-    stored = {name: np.asarray(arrays[name]) for name in sorted(arrays)}
-    entries = _layout(stored)
-    name = _name(path)
-    check_limit(len(_head(entries, header)), MAX_HEAD, "bytes of table and header", f" in {name}")
-    try:
-        with _replacing(_destination(name)) as file:
-            _write(file, entries, stored, header)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        remedy = "check the folder, its permissions and its free space"
-        raise StorageError(f"cannot write {name}: {reason}; {remedy}") from error
+_fields = itemgetter(*Entry._fields)
 
 
 def open_arrays(path: str | os.PathLike[str], verify: bool = True) -> ArrayFile:
     """Map a file; without ``verify`` its head is checked and its arrays are not read."""
-    path = _name(path)
+    path = path_name(path)
     try:
         if not stat.S_ISREG(mode := os.stat(path).st_mode):
-            raise StorageError(f"{path} is {_sort(mode)}: give the path of a file")
+            raise StorageError(f"{path} is {file_sort(mode)}: give the path of a file")
         with open(path, "rb") as file:
             head_size, document = _read_head(path, file)
             memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -130,7 +73,7 @@ def open_arrays(path: str | os.PathLike[str], verify: bool = True) -> ArrayFile:
 
 def fingerprint(path: str | os.PathLike[str]) -> str:
     """A name for the content of a file, from its head, which has the checksums of all else."""
-    path = _name(path)
+    path = path_name(path)
     try:
         with open(path, "rb") as file:
             head_size, _ = _read_head(path, file)
@@ -152,7 +95,7 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
         header: dict[str, Any],
         memory: mmap.mmap,
         head_size: int,
-        entries: list[_Entry],
+        entries: list[Entry],
     ) -> None:
         self.path = os.fspath(path)
         self.header = header
@@ -167,7 +110,7 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
             raise KeyError(f"no array {name!r} in {self.path}")
         entry = self._entries[name]
         start, count = self._head_size + entry.offset, math.prod(entry.shape)
-        flat = np.frombuffer(self._memory, _DTYPES[entry.dtype], count, start)
+        flat = np.frombuffer(self._memory, DTYPES[entry.dtype], count, start)
         return flat.reshape(entry.shape)
 
     def __contains__(self, name: object) -> bool:
@@ -204,120 +147,6 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
         return f"<ArrayFile {self.path!r}: {len(self):,} arrays, {self.nbytes:,} bytes{closed}>"
 
 
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def _end(entries: list[_Entry]) -> int:
-    return entries[-1].offset + entries[-1].length if entries else 0
-
-
-def _layout(arrays: Mapping[str, NDArray[Any]]) -> list[_Entry]:
-    entries: list[_Entry] = []
-    for name, array in arrays.items():
-        dtype = array.dtype.newbyteorder("<").str
-        if dtype not in _DTYPES:
-            raise TypeError(f"no array of numbers: {name!r} is of dtype {array.dtype}")
-        offset = _aligned(_end(entries))
-        entries.append(_Entry(name, dtype, list(array.shape), offset, array.nbytes))
-    return entries
-
-
-def _head(entries: list[_Entry], header: Mapping[str, Any]) -> bytes:
-    rows = [entry._asdict() for entry in entries]
-    document = {"needs": NEEDS, "header": dict(header), "arrays": rows}
-    text = json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
-    size = _aligned(_PREAMBLE.size + len(text))
-    text = text.ljust(size - _PREAMBLE.size)
-    guarded = _PREAMBLE.pack(MAGIC, FORMAT, size, size + _end(entries), 0)[:-4]
-    return guarded + zlib.crc32(text, zlib.crc32(guarded)).to_bytes(4, "little") + text
-
-
-def _write(
-    file: BinaryIO,
-    entries: list[_Entry],
-    arrays: Mapping[str, NDArray[Any]],
-    header: Mapping[str, Any],
-) -> None:
-    """One pass over the arrays; the head, whose size does not depend on checksums, comes last."""
-    start = len(_head(entries, header))
-    complete = []
-    for entry in entries:
-        file.seek(start + entry.offset)
-        checksum = 0
-        for chunk in _chunks(arrays[entry.name], _DTYPES[entry.dtype]):
-            checksum = zlib.crc32(chunk, checksum)
-            file.write(chunk)
-        complete.append(entry._replace(checksum=f"{checksum:08x}"))
-    file.seek(0)
-    file.write(_head(complete, header))
-    file.truncate(start + _end(entries))
-
-
-def _chunks(array: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[memoryview]:
-    flat: Any = array.reshape(-1) if array.flags.c_contiguous else array.flat
-    step = _CHUNK // dtype.itemsize
-    for start in range(0, array.size, step):
-        yield np.ascontiguousarray(flat[start : start + step], dtype).view(np.uint8).data
-
-
-def _name(path: str | os.PathLike[str]) -> str:
-    """The path as a string; numbers, which Python takes for open files, are refused."""
-    name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
-    if not isinstance(name, str) or not name:
-        raise StorageError(f"a path is a string or a pathlib.Path, not {path!r:.50}")
-    return name
-
-
-def _destination(name: str) -> Path:
-    """The regular file behind all links, whether it is there or not."""
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(mode := os.stat(name).st_mode):
-            raise StorageError(f"cannot write {name}: it is {_sort(mode)}; give the path of a file")
-    return Path(os.path.realpath(name))
-
-
-_SORTS = {
-    stat.S_IFDIR: "a directory",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFBLK: "a device",
-    stat.S_IFCHR: "a device",
-}
-
-
-def _sort(mode: int) -> str:
-    return _SORTS.get(stat.S_IFMT(mode), "not a file")
-
-
-@contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``target`` if all goes well, and vanishes otherwise."""
-    temporary = target.with_name(f"{target.name[:50]}.{secrets.token_hex(8)}.tmp")
-    file = open(temporary, "xb")  # noqa: SIM115  (closed below, before it is renamed)
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        _sync_folder(target.parent)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut, where folders can be opened."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def _damaged(path: str | os.PathLike[str], reason: str) -> StorageError:
     remedy = "restore it from a copy or build it anew"
     return StorageError(f"{os.fspath(path)} is damaged, {reason}: {remedy}")
@@ -325,16 +154,16 @@ def _damaged(path: str | os.PathLike[str], reason: str) -> StorageError:
 
 def _read_head(path: str | os.PathLike[str], file: BinaryIO) -> tuple[int, dict[str, Any]]:
     """The size of the head and its document, of a file that is as long as its head says."""
-    preamble = file.read(_PREAMBLE.size)
+    preamble = file.read(PREAMBLE.size)
     if not MAGIC.startswith(preamble[: len(MAGIC)]):
         raise StorageError(f"{os.fspath(path)} is no file of arrays: give one that Tamis has saved")
     size = os.fstat(file.fileno()).st_size
-    if len(preamble) < _PREAMBLE.size:
+    if len(preamble) < PREAMBLE.size:
         raise _damaged(path, f"cut short at {size:,} bytes")
-    _, version, head_size, file_size, checksum = _PREAMBLE.unpack(preamble)
-    if not _PREAMBLE.size <= head_size <= min(size, MAX_HEAD) or head_size % ALIGNMENT:
+    _, version, head_size, file_size, checksum = PREAMBLE.unpack(preamble)
+    if not PREAMBLE.size <= head_size <= min(size, MAX_HEAD) or head_size % ALIGNMENT:
         raise _damaged(path, "its head is cut short or of a wrong size")
-    text = file.read(head_size - _PREAMBLE.size)
+    text = file.read(head_size - PREAMBLE.size)
     if zlib.crc32(text, zlib.crc32(preamble[:-4])) != checksum:
         raise _damaged(path, "its head does not fit its checksum")
     document = _document(path, text)
@@ -358,11 +187,11 @@ def _document(path: str | os.PathLike[str], text: bytes) -> dict[str, Any]:
     return document
 
 
-def _table(rows: object, size: int) -> list[_Entry]:
+def _table(rows: object, size: int) -> list[Entry]:
     """The entries of the table, each of which lies behind the one before and within ``size``."""
     if not isinstance(rows, list):
         raise ValueError("it has no table of arrays")
-    entries: dict[str, _Entry] = {}
+    entries: dict[str, Entry] = {}
     end = 0
     for row in rows:
         entry = _entry(row)
@@ -375,19 +204,19 @@ def _table(rows: object, size: int) -> list[_Entry]:
     return list(entries.values())
 
 
-def _entry(row: Any) -> _Entry:
+def _entry(row: Any) -> Entry:
     """One row of the table, whose shape NumPy can represent and whose length is that of its shape.
 
     The bound holds for empty arrays too, since NumPy leaves zeros out of its own check.
     """
     try:
-        entry = _Entry(*_fields(row))
+        entry = Entry(*_fields(row))
     except (KeyError, TypeError) as error:
         raise ValueError("a row of its table lacks a field") from error
     if not type(entry.name) is type(entry.dtype) is type(entry.checksum) is str:
         raise ValueError("a row of its table has a field of a wrong type")
     name = entry.name[:100]
-    if (dtype := _DTYPES.get(entry.dtype)) is None:
+    if (dtype := DTYPES.get(entry.dtype)) is None:
         raise ValueError(f"its array {name!r} is of the unknown dtype {entry.dtype[:20]!r}")
     if type(entry.shape) is not list or len(entry.shape) > _MAX_DIMENSIONS:
         raise ValueError(f"its array {name!r} has no shape")
@@ -400,7 +229,7 @@ def _entry(row: Any) -> _Entry:
     return entry
 
 
-def _verify(memory: mmap.mmap, head_size: int, entries: list[_Entry]) -> None:
+def _verify(memory: mmap.mmap, head_size: int, entries: list[Entry]) -> None:
     """Read every byte behind the head."""
     content = memoryview(memory)[head_size:]
     end = 0

@@ -41,7 +41,7 @@ def save_engine(
     """Write an engine, atomically."""
     import numpy as np
 
-    from tamis.arrays.array_file import save_arrays
+    from tamis.arrays.array_writer import save_arrays
 
     header: dict[str, Any] = {"content": CONTENT, "settings": settings}
     arrays = _store_arrays(store)

@@ -17,7 +17,7 @@ from tamis.matching.boxes.layout import PRESENCE
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.planning import plan as module
 from tamis.matching.planning.plan import Plan, Stats, plan_of, stats_of
-from tamis.matching.segments.segment import SegmentBuilder
+from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.sieve.kernels import (
     BLOCK,
     enumerate_probes,

@@ -23,7 +23,7 @@ from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.points import of_columns as module
 from tamis.matching.points.of_columns import TooManyPointsError, UnsupportedTypeError, arrow_points
 from tamis.matching.points.of_events import MAX_POINTS, Points, points_of
-from tamis.matching.segments.segment import SegmentBuilder
+from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.segments.view import pointed
 from tamis.model.events.readers import read_arrow
 from tamis.model.taxonomy.taxonomies import Taxonomies

@@ -16,6 +16,7 @@ from tamis.matching.batch import Batch, batches
 from tamis.matching.boxes.layout import PRESENCE
 from tamis.matching.planning.plan import plan_of
 from tamis.matching.segments import sample as module
+from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.segments.sample import (
     GAP,
     LARGE,
@@ -26,7 +27,7 @@ from tamis.matching.segments.sample import (
     drawn,
     statistics_of,
 )
-from tamis.matching.segments.segment import Segment, SegmentBuilder
+from tamis.matching.segments.segment import Segment
 from tamis.matching.segments.statistics import AxisStatistics, smoothed
 from tamis.predicates.normal import normalise
 from tests.contract.strategies import dense_events, dense_expressions

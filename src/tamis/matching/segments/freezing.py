@@ -14,8 +14,9 @@ from tamis.arrays.types import Flags
 from tamis.matching.axes.live import finish
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.lines.taxonomy import TermLines
+from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.segments.live import LiveView
-from tamis.matching.segments.segment import Expectations, Segment, SegmentBuilder
+from tamis.matching.segments.segment import Expectations, Segment
 from tamis.predicates.normal import NormalForm
 
 

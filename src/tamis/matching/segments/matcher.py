@@ -32,14 +32,14 @@ from tamis.matching.boxes.compiler import MAX_AXES
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.pairs import Hits
+from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.segments.freezing import frozen_boxes, frozen_forms
 from tamis.matching.segments.live import Live, LiveView
 from tamis.matching.segments.merging import TooManyAxesError, merged
 from tamis.matching.segments.sample import Sample
-from tamis.matching.segments.segment import Segment, SegmentBuilder
+from tamis.matching.segments.segment import Segment
 from tamis.matching.segments.snapshot import NEVER, DatedSegment, Snapshot
 from tamis.matching.segments.statistics import AxisStatistics
-from tamis.matching.segments.upkeep import to_merge, to_teach, to_tidy
 from tamis.matching.segments.view import SieveView
 from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
@@ -114,7 +114,7 @@ class SieveMatcher(Lockable):
         """Let events see a segment, and not see others."""
         with self._lock:
             self._publish(segment.most_slot, gone, [segment])
-            if to_merge(self._snapshot) is not None:
+            if self._snapshot.due_to_merge() is not None:
                 self._wake()
 
     def learn(self, sample: Sequence[Batch]) -> None:
@@ -201,7 +201,11 @@ class SieveMatcher(Lockable):
             now = self._snapshot
             several = None
             if len(now.lives) == 1:
-                several = to_merge(now) or to_tidy(now) or to_teach(now, self._sample.times)
+                several = (
+                    now.due_to_merge()
+                    or now.due_to_tidy()
+                    or now.due_to_relearn(self._sample.times)
+                )
             if len(now.lives) == 1 and several is None:
                 self._worker = None
                 return False

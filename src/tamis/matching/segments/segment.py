@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays.jit import announce_compilation
 from tamis.arrays.sharing import lazy
 from tamis.arrays.string_file import string_arrays, strings_of
 from tamis.arrays.types import Int32s, Slots
@@ -27,21 +26,18 @@ from tamis.language.parser import parse
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
-from tamis.matching.boxes.compiler import BoxCompiler, CompiledConjunction
 from tamis.matching.boxes.layout import Boxes, Statistics
-from tamis.matching.boxes.unresolved import LAST, BoxRows
-from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
+from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.points.contents import ContentAxis
 from tamis.matching.points.of_events import Points
 from tamis.matching.points.of_one_event import Projection
 from tamis.matching.sieve.box_sieve import BoxSieve
-from tamis.matching.sieve.kernels import fill_matches
 from tamis.matching.sieve.unbuild import boxes_of
-from tamis.matching.tests.column_tests import Candidates, Checks, Conjunctions
+from tamis.matching.tests.conjunctions import Candidates, Checks, Conjunctions
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.model.timestamp import Timestamp
-from tamis.predicates.normal import Literal, NormalForm
+from tamis.predicates.normal import Literal
 
 Expectations = Callable[[Sequence[Axis]], Statistics]
 """What is known about events, given the axes of a sieve."""
@@ -288,71 +284,3 @@ def _axes(
         )
         for number, (path, sort) in enumerate(header)
     ]
-
-
-class SegmentBuilder:
-    """A segment that is still taking in subscriptions."""
-
-    def __init__(self, terms: TermLines = NO_TERMS) -> None:
-        self.axes = BoxCompiler(terms)
-        self.plain = BoxRows()
-        self._checked = BoxRows()
-        self._sought: list[BoxRows] = []
-        self._literals: dict[Literal, int] = {}
-        self._conjunctions: list[tuple[int, list[int], bool, bool]] = []
-
-    def add(self, slot: int, form: NormalForm) -> None:
-        """Take in one subscription."""
-        compiled = [self.axes.compile(conjunction) for conjunction in form.conjunctions]
-        if all(each.exact for each in compiled):
-            for each in compiled:
-                for box in each.boxes:
-                    self.plain.add(slot, box)
-            return
-        for each in compiled:
-            self._add_conjunction(slot, each, len(compiled) > 1)
-
-    def _add_conjunction(self, slot: int, compiled: CompiledConjunction, several: bool) -> None:
-        number = len(self._conjunctions)
-        literals = self._literals
-        tests = [literals.setdefault(test, len(literals)) for test in compiled.tests]
-        self._conjunctions.append((slot, tests, compiled.oracle, several))
-        rows, side = self._checked, []
-        if compiled.sought is not None:
-            axis, interval = compiled.sought
-            while len(self._sought) <= axis:
-                self._sought.append(BoxRows())
-            rows, side = self._sought[axis], [(LAST, interval)]
-        for box in compiled.boxes:
-            rows.add(number, [*box, *side])
-
-    def finish(self, statistics: Expectations | None = None) -> Segment:
-        """Sort cuts, resolve ranks, build the sieves."""
-        announce_compilation(fill_matches)
-        finished = [builder.finish() for builder in self.axes.builders]
-        axes = [axis for axis, _ in finished]
-        positions = [found for _, found in finished]
-        known = None if statistics is None else statistics(axes)
-        plain = BoxSieve(self.plain.resolve(axes, positions), known)
-        checked = BoxSieve(self._checked.resolve(axes, positions), known)
-        sought = []
-        for builder, rows in zip(self.axes.found, self._sought, strict=True):
-            axis, found = builder.finish()
-            boxes: Boxes = rows.resolve([*axes, axis], [*positions, found])
-            known = None if statistics is None else statistics([*axes, axis])
-            sought.append(ContentSieve(ContentAxis(axis), BoxSieve(boxes, known)))
-        checks = Checks(list(self._literals), self._table())
-        return Segment(axes, plain, checked, sought, checks)
-
-    def _table(self) -> Conjunctions:
-        slots, tests, oracle, several = (
-            zip(*self._conjunctions) if self._conjunctions else ([],) * 4
-        )
-        start = np.cumsum([0, *map(len, tests)])
-        return Conjunctions(
-            np.array(slots, np.int32),
-            start.astype(np.int32),
-            np.array([test for each in tests for test in each], np.int32),
-            np.array(oracle, bool),
-            np.array(several, bool),
-        )

@@ -8,6 +8,9 @@ until that is merged; a reader leaves out what had died when its snapshot was ma
     epoch    6                           slot 1 is gone, slot 3 is still there
 
 An epoch is how many subscriptions had been removed by then.
+
+Later segments are smaller. One is merged with all later ones when these have become a good part of
+it, so that there are as many as the logarithm of the number of subscriptions.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from tamis.matching.pairs import Pairs
 from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import Segment
 
+RATIO = 4
+"""A segment is merged with all later ones when it has less than so many times their boxes."""
 NEVER = np.iinfo(np.int64).max
 
 
@@ -59,3 +64,30 @@ class Snapshot(NamedTuple):
         if self.last <= since:
             return pairs
         return pairs.take(self.died[pairs.slot] > self.epoch)
+
+    def due_to_merge(self) -> slice | None:
+        """The last segments, if they are not much smaller than the one before them."""
+        sizes = [each.segment.boxes for each in self.segments]
+        first, total = len(sizes), 0
+        while first and not self.segments[first - 1].apart:
+            if total and sizes[first - 1] >= RATIO * total:
+                break
+            first -= 1
+            total += sizes[first]
+        return slice(first, len(sizes)) if len(sizes) - first > 1 else None
+
+    def due_to_tidy(self) -> slice | None:
+        """A segment most of whose subscriptions are gone."""
+        for number, each in enumerate(self.segments):
+            if self.epoch - each.epoch >= each.segment.subscriptions / 2:
+                gone = self.died[each.segment.box_slots()] <= self.epoch
+                if 2 * int(gone.sum()) >= len(gone):
+                    return slice(number, number + 1)
+        return None
+
+    def due_to_relearn(self, times: int) -> slice | None:
+        """A segment whose access keys were chosen before the sample was taught so many times."""
+        for number, each in enumerate(self.segments):
+            if each.learned < times:
+                return slice(number, number + 1)
+        return None

@@ -30,7 +30,7 @@ from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import NOTHING, Segment
 from tamis.matching.segments.snapshot import DatedSegment, Snapshot
 from tamis.matching.setting import Setting, Slot
-from tamis.matching.tests.column_tests import Candidates
+from tamis.matching.tests.conjunctions import Candidates
 from tamis.model.events.event import Event
 from tamis.model.paths import Path
 

@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from tamis.arrays.types import Int32s, Slots
-from tamis.matching.tests.column_tests import Checks, Conjunctions, paths_of
+from tamis.matching.tests.column_tests import paths_of
+from tamis.matching.tests.conjunctions import Checks, Conjunctions
 from tamis.predicates.normal import Literal
 
 Item = TypeVar("Item")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tamis.arrays.types import Numbers
-from tamis.matching.tests.column_tests import Checks, Conjunctions, paths_of
+from tamis.matching.tests.column_tests import paths_of
+from tamis.matching.tests.conjunctions import Checks, Conjunctions
 from tamis.predicates.normal import Literal
 from tamis.published.boxes import grown
 

@@ -29,7 +29,7 @@ from tamis.matching.points.of_columns import UnsupportedTypeError, arrow_points
 from tamis.matching.points.of_events import Points, points_of
 from tamis.matching.segments.view import decided, pieces, rows_at_once
 from tamis.matching.setting import Setting
-from tamis.matching.tests.column_tests import Candidates
+from tamis.matching.tests.conjunctions import Candidates
 from tamis.model.events.event import Event
 from tamis.published.frame.comparisons import write_labels
 from tamis.published.frame.event_points import Pass, TypesOfRows, passes, passes_of_one
