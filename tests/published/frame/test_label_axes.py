@@ -104,7 +104,7 @@ def test_columns_have_the_labels_of_their_values(
 
 
 def test_an_axis_is_finished_again_when_it_has_other_constants() -> None:
-    axes = LabelAxes(NO_TERMS)
+    axes = LabelAxes(NO_TERMS, compares=False)
     for name in "ab":
         assert axes.number(AxisKey((name,), AxisSort.NUMBER)) is not None
     axes.builders[0].lines[0].label(5)

@@ -74,6 +74,14 @@ class CompiledConjunction(NamedTuple):
         return self.sought is None and not self.tests and not self.oracle
 
 
+class CompiledForm(NamedTuple):
+    """The conjunctions of a subscription, compiled."""
+
+    parts: list[CompiledConjunction]
+    is_plain: bool
+    """Whether boxes say all that it says, so that a stabbed box is a match."""
+
+
 class BoxCompiler:
     """The axes of a segment while it takes in subscriptions."""
 
@@ -97,6 +105,11 @@ class BoxCompiler:
     def make(self, key: AxisKey) -> Any:
         """A new axis."""
         return AxisBuilder(key, self._terms)
+
+    def compile_all(self, conjunctions: Iterable[Conjunction]) -> CompiledForm:
+        """The boxes of a subscription that is true when one of its conjunctions is."""
+        parts = [self.compile(conjunction) for conjunction in conjunctions]
+        return CompiledForm(parts, all(part.exact for part in parts))
 
     def compile(self, conjunction: Conjunction) -> CompiledConjunction:
         """The boxes of a conjunction, and what they do not say."""

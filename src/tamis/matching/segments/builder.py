@@ -31,14 +31,13 @@ class SegmentBuilder:
 
     def add(self, slot: int, form: NormalForm) -> None:
         """Take in one subscription."""
-        compiled = [self.axes.compile(conjunction) for conjunction in form.conjunctions]
-        if all(each.exact for each in compiled):
-            for each in compiled:
+        compiled = self.axes.compile_all(form.conjunctions)
+        for each in compiled.parts:
+            if compiled.is_plain:
                 for box in each.boxes:
                     self.plain.add(slot, box)
-            return
-        for each in compiled:
-            self._add_conjunction(slot, each, len(compiled) > 1)
+            else:
+                self._add_conjunction(slot, each, len(compiled.parts) > 1)
 
     def _add_conjunction(self, slot: int, compiled: CompiledConjunction, several: bool) -> None:
         number = len(self._conjunctions)

@@ -114,19 +114,18 @@ class Live:
 
     def add(self, slot: int, form: NormalForm) -> None:
         """Take in a subscription."""
-        compiled = [self.axes.compile(conjunction) for conjunction in form.conjunctions]
-        exact = all(each.exact for each in compiled)
+        compiled = self.axes.compile_all(form.conjunctions)
         boxes = [
             [(number, *self.axes.builders[number].interval(side)) for number, side in box]
-            for each in compiled
+            for each in compiled.parts
             for box in each.boxes
         ]
-        if not exact:
+        if not compiled.is_plain:
             self.forms[slot] = form
         for box in boxes:
             if all(low <= high for _, low, high in box):
                 sides = [number for side in sorted(box, key=_is_wide) for number in side]
-                self._append(slot, sides, not exact)
+                self._append(slot, sides, not compiled.is_plain)
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""

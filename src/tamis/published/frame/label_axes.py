@@ -19,14 +19,14 @@ from tamis.arrays.types import Labels, Numbers, Offsets
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.live import LiveAxis, finish
 from tamis.matching.axes.sort import AxisSort
-from tamis.matching.boxes.compiler import LiveBoxCompiler
+from tamis.matching.boxes.compiler import CompiledConjunction, LiveBoxCompiler
 from tamis.matching.boxes.live_shapes import ShapePlans
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.model.kinds import Kind
 from tamis.model.paths import Path
-from tamis.predicates.normal import Literal
+from tamis.predicates.normal import Conjunction, Literal
 from tamis.published.boxes import UNBOUNDED
-from tamis.published.frame.comparisons import ComparisonAxis
+from tamis.published.frame.comparisons import ComparisonAxis, with_comparisons
 
 LabelSide = tuple[int, int, int]
 """The number of an axis, the least and the greatest label."""
@@ -97,9 +97,11 @@ class AxesView:
 class LabelAxes(LiveBoxCompiler):
     """Axes that boxes and points share; one thread writes, any number read views of them."""
 
-    def __init__(self, terms: TermLines) -> None:
+    def __init__(self, terms: TermLines, compares: bool) -> None:
         super().__init__(terms)
         self.terms = terms
+        self._compares = compares
+        """Whether comparisons of two attributes are sides."""
         self.compared: dict[AxisKey, Literal] = {}
         """The comparisons that have axes, or may have."""
         self.comparisons: dict[int, ComparisonAxis] = {}
@@ -127,6 +129,11 @@ class LabelAxes(LiveBoxCompiler):
             axis = super().make(key)
         self._most.append(-1 if key.sort is AxisSort.BOOLEAN else axis.size - 1)
         return axis
+
+    def compile(self, conjunction: Conjunction) -> CompiledConjunction:
+        """The boxes of a conjunction, and what they do not say."""
+        compiled = super().compile(conjunction)
+        return with_comparisons(compiled, self, self.compared) if self._compares else compiled
 
     @property
     def constants(self) -> int:

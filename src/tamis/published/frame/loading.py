@@ -43,6 +43,9 @@ class BulkAxes(BoxCompiler):
 
     def __init__(self, state: State) -> None:
         super().__init__(state.axes.terms)
+        self.compared: dict[AxisKey, Literal] = {}
+        """The comparisons that have axes, or may have."""
+        self._compares = state.make.takes_comparisons
         self._known = {axis.key for axis in state.axes.builders}
         self._room = MAX_AXES - len(self._known)
 
@@ -53,6 +56,11 @@ class BulkAxes(BoxCompiler):
                 return None
             self._room -= 1
         return super().number(key)
+
+    def compile(self, conjunction: Conjunction) -> CompiledConjunction:
+        """The boxes of a conjunction, and what they do not say."""
+        compiled = super().compile(conjunction)
+        return with_comparisons(compiled, self, self.compared) if self._compares else compiled
 
 
 class _Owner(NamedTuple):
@@ -122,8 +130,6 @@ class PublishedLoad:
         self._matcher = matcher
         self._path = state.types.path
         self._axes = BulkAxes(state)
-        self._compares = state.make.takes_comparisons
-        self._compared: dict[AxisKey, Literal] = {}
         self._plain, self._checked = UnlabelledBoxes(), UnlabelledBoxes()
         self._owners: list[_Owner] = []
 
@@ -131,20 +137,13 @@ class PublishedLoad:
         """Take in one subscription."""
         several = len(form.conjunctions) > 1
         both = [typed(conjunction, self._path) for conjunction in form.conjunctions]
-        compiled = [(type, self._compiled(rest)) for type, rest in both]
-        if all(each.exact for _, each in compiled):
-            for type, each in compiled:
+        compiled, is_plain = self._axes.compile_all(rest for _, rest in both)
+        for (type, _), each in zip(both, compiled, strict=True):
+            if is_plain:
                 self._plain.add(slot, type, each.boxes)
-            return
-        for type, each in compiled:
-            self._checked.add(len(self._owners), type, each.boxes)
-            self._owners.append(_Owner(slot, each.tests, each.oracle, several))
-
-    def _compiled(self, conjunction: Conjunction) -> CompiledConjunction:
-        compiled = self._axes.compile(conjunction)
-        if self._compares and compiled.tests:
-            return with_comparisons(compiled, self._axes, self._compared)
-        return compiled
+            else:
+                self._checked.add(len(self._owners), type, each.boxes)
+                self._owners.append(_Owner(slot, each.tests, each.oracle, several))
 
     def add_shape(self, shape: Shape, slots: Int32s, columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape."""
@@ -173,7 +172,7 @@ class PublishedLoad:
     def new(self, state: State, gone: Numbers) -> BoxesOfMany:
         """The boxes in labels, without those of some slots; constants and types are given to the
         state, and conjunctions too."""
-        state.axes.compared |= self._compared
+        state.axes.compared |= self._axes.compared
         axes = [_live_axis(builder, state) for builder in self._axes.builders]
         numbers = np.array([state.axes.number(axis.key) for axis in axes], np.int32)
         positions = [

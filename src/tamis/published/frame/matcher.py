@@ -29,7 +29,6 @@ from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.predicates.normal import NormalForm
-from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import Types, type_hole, typed
 from tamis.published.frame.label_axes import LabelAxes
 from tamis.published.frame.loading import PublishedLoad
@@ -66,7 +65,7 @@ class PublishedMatcher(Lockable):
         self._make = make
         self._types = types
         if state is None:
-            axes = LabelAxes(TermLines(setting.world.taxonomies))
+            axes = LabelAxes(TermLines(setting.world.taxonomies), make.takes_comparisons)
             state = State(make, axes, Types(types, setting.event_type))
         self._state = state
         self._views: weakref.WeakSet[PublishedView] = weakref.WeakSet()
@@ -206,12 +205,9 @@ def _of_form(state: State, slot: Slot, form: NormalForm) -> BoxesOfOne:
     """The boxes of a normal form."""
     axes, several = state.axes, len(form.conjunctions) > 1
     both = [typed(conjunction, state.types.path) for conjunction in form.conjunctions]
-    compiled = [(type, axes.compile(rest)) for type, rest in both]
-    if state.make.takes_comparisons:
-        compiled = [(type, with_comparisons(each, axes, axes.compared)) for type, each in compiled]
-    is_plain = all(each.exact for _, each in compiled)
+    compiled, is_plain = axes.compile_all(rest for _, rest in both)
     found: list[LabelBox] = []
-    for type, each in compiled:
+    for (type, _), each in zip(both, compiled, strict=True):
         boxes = [
             [axes.normalised((axis, *axes.builders[axis].interval(side))) for axis, side in box]
             for box in each.boxes

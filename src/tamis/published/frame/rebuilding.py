@@ -26,7 +26,7 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
     if slots is None:
         slots = np.arange(len(state.places), dtype=np.int32)
     types = Types(state.types.way, state.types.path)
-    other = State(state.make, LabelAxes(terms), types)
+    other = State(state.make, LabelAxes(terms, state.make.takes_comparisons), types)
     other.axes.compared = dict(state.axes.compared)
     plain, checked = (_joined(list(_kept(state, other, slots, kind))) for kind in (PLAIN, CHECKED))
     low, high = (
