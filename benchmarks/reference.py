@@ -8,12 +8,12 @@ from tamis.matching.boxes.layout import Boxes
 
 def dense_boxes(boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
     """Return row-major low[n, k], high[n, k]; where unconstrained, -1 (absent) is within."""
-    n, k = len(boxes.slot), len(boxes.size)
+    n, k = len(boxes.owner), len(boxes.size)
     low = np.full((n, k), -1, np.int32)
     high = np.full((n, k), np.iinfo(np.int32).max, np.int32)
     row = np.repeat(np.arange(n), np.diff(boxes.start))
-    low[row, boxes.attribute] = boxes.low
-    high[row, boxes.attribute] = boxes.high
+    low[row, boxes.axis] = boxes.low
+    high[row, boxes.axis] = boxes.high
     return low, high
 
 
@@ -37,10 +37,10 @@ def scan(low: np.ndarray, high: np.ndarray, point: np.ndarray, out: np.ndarray) 
 def scan_sparse(boxes: Boxes, point: np.ndarray, out: np.ndarray) -> int:
     """Do the same over boxes as they are: for workloads too wide for dense rows."""
     n = 0
-    for b in range(len(boxes.slot)):
+    for b in range(len(boxes.owner)):
         inside = True
         for c in range(boxes.start[b], boxes.start[b + 1]):
-            rank = point[boxes.attribute[c]]
+            rank = point[boxes.axis[c]]
             if rank < boxes.low[c] or rank > boxes.high[c]:
                 inside = False
                 break

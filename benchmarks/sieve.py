@@ -94,12 +94,12 @@ class Ranked(NamedTuple):
 
     def scanner(self) -> Callable[[NDArray[np.int32]], NDArray[np.int32]]:
         """The reference scan: from a point to the slots of the boxes that contain it."""
-        out = np.empty(len(self.boxes.slot), np.int32)
+        out = np.empty(len(self.boxes.owner), np.int32)
         if len(self.boxes.size) > DENSE:
             boxes = self.boxes
-            return lambda point: boxes.slot[out[: scan_sparse(boxes, point, out)]]
+            return lambda point: boxes.owner[out[: scan_sparse(boxes, point, out)]]
         low, high = dense_boxes(self.boxes)
-        return lambda point: self.boxes.slot[out[: scan(low, high, point, out)]]
+        return lambda point: self.boxes.owner[out[: scan(low, high, point, out)]]
 
 
 class Subject:

@@ -16,12 +16,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.papers.points import points_of_labels
-from benchmarks.papers.subject import Subject, matrix_of, message_of, some_sides
+from benchmarks.papers.subject import Subject, matrix_of, message_of, some_boxes
 from tamis.arrays.types import Numbers, Tally
 from tamis.engine.registry import ALGORITHMS, index_class
 from tamis.errors import TamisError
+from tamis.matching.boxes.layout import Boxes
 from tamis.matching.sieve.box_sieve import BoxSieve
-from tamis.published.boxes import BoxTable, Points, Sides
+from tamis.published.boxes import BoxTable, Points
 from tamis.published.index import TALLY, BoxHits, Index, Size
 
 FIRST_SLICE, GROWTH = 100, 8
@@ -79,7 +80,7 @@ class Indexed:
         first, size, total, rate = 0, FIRST_SLICE, 0.0, 0.0
         while first < subject.subscriptions:
             last = min(first + size, subject.subscriptions)
-            taken = self._add(some_sides(subject.sides, first, last))
+            taken = self._add(some_boxes(subject.sides, first, last))
             total, before, rate = total + taken, rate, taken / (last - first)
             left = subject.subscriptions - last
             expected = left * rate * max(1.0, min(rate / before, GROWTH) if before else 1.0)
@@ -91,7 +92,7 @@ class Indexed:
             first, size = last, GROWTH * size
         return total
 
-    def _add(self, sides: Sides) -> float:
+    def _add(self, sides: Boxes) -> float:
         """Add boxes; return the seconds that the index took, without the table that all share."""
         boxes = self.table.add(sides)
         start = time.process_time()
@@ -108,7 +109,7 @@ class Indexed:
             self.index.analyse()
         return time.process_time() - start
 
-    def add_one(self, sides: Sides) -> Numbers:
+    def add_one(self, sides: Boxes) -> Numbers:
         """Add one subscription, to the table and to the index."""
         boxes = self.table.add(sides)
         self.index.add(boxes)

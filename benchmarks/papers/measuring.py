@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from benchmarks.harness import in_turns
 from benchmarks.papers.contenders import Contender, Indexed
 from benchmarks.papers.results import Measurement
-from benchmarks.papers.subject import CHECKED, Subject, lists_of, reply_of, sides_of, some_sides
+from benchmarks.papers.subject import CHECKED, Subject, lists_of, reply_of, sides_of, some_boxes
 from benchmarks.report import number
-from tamis.published.boxes import Sides
+from tamis.matching.boxes.layout import Boxes
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS, VISITED
 
 LEAST = 64
@@ -117,7 +117,7 @@ def measure_additions(
     that finds them full, once in as many; the note tells what that took.
     """
     aside = sides_of(subject.aside)
-    ones = [some_sides(aside, place, place + 1) for place in range(len(subject.aside.slot))]
+    ones = [some_boxes(aside, place, place + 1) for place in range(len(subject.aside.owner))]
     seconds = [_seconds(contender, one) for one in ones]
     check(contender, subject, subject.expected_aside)
     return of_rounds(seconds, effort, about)
@@ -131,7 +131,7 @@ def of_rounds(seconds: Sequence[float], effort: Effort, about: Measurement) -> M
     return replace(about, best=min(means), worst=max(means), note=note)
 
 
-def _seconds(contender: Indexed, one: Sides) -> float:
+def _seconds(contender: Indexed, one: Boxes) -> float:
     start = time.perf_counter()
     contender.add_one(one)
     return time.perf_counter() - start

@@ -24,7 +24,7 @@ from benchmarks.workloads import Workload
 from tamis.arrays.types import Labels
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.sieve.box_sieve import BoxSieve
-from tamis.published.boxes import UNBOUNDED, Sides
+from tamis.published.boxes import UNBOUNDED
 from tamis.published.index import BoxHits
 
 CHECKED = 20
@@ -52,7 +52,7 @@ class Subject:
     def of(cls, workload: Workload, aside: int = 0) -> Subject:
         """A workload, with so many subscriptions kept aside."""
         boxes, ranks, _ = workload.to_ranks()
-        last = len(boxes.slot)
+        last = len(boxes.owner)
         first = some_boxes(boxes, 0, last - aside)
         kept = some_boxes(boxes, last - aside, last)
         return cls(workload.name, first, ranks[balanced_order(ranks)], kept)
@@ -65,7 +65,7 @@ class Subject:
     @property
     def subscriptions(self) -> int:
         """How many there are."""
-        return len(self.boxes.slot)
+        return len(self.boxes.owner)
 
     @cached_property
     def sieve(self) -> BoxSieve:
@@ -113,32 +113,23 @@ def balanced_order(ranks: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.lexsort((group, turn))
 
 
-def sides_of(boxes: Boxes) -> Sides:
+def sides_of(boxes: Boxes) -> Boxes:
     """Boxes of ranks as boxes of labels, all of one event type; odd ranks are constants."""
     low, high = boxes.low.astype(np.int64), boxes.high.astype(np.int64)
     is_equality = (low == high) & (low % 2 == 1)
-    is_open = high == (boxes.size - 1)[boxes.attribute]
+    is_open = high == (boxes.size - 1)[boxes.axis]
     high = np.where(is_equality, GAP * high, GAP * high + GAP - 1)
     high[is_open] = UNBOUNDED
-    type = np.zeros(len(boxes.slot), np.int32)
-    return Sides(boxes.start, boxes.attribute, GAP * low, high, type)
+    return Boxes(boxes.start, boxes.axis, GAP * low, high, boxes.owner)
 
 
 def some_boxes(boxes: Boxes, first: int, last: int) -> Boxes:
-    """Boxes of ranks, from the first up to the last."""
+    """Boxes, from the first up to the last."""
     begin, end = boxes.start[first], boxes.start[last]
     own = slice(begin, end)
     start = boxes.start[first : last + 1] - begin
-    sides = boxes.attribute[own], boxes.low[own], boxes.high[own]
-    return Boxes(start, *sides, boxes.slot[first:last], boxes.size)
-
-
-def some_sides(sides: Sides, first: int, last: int) -> Sides:
-    """Boxes of labels, from the first up to the last."""
-    begin, end = sides.start[first], sides.start[last]
-    own = slice(begin, end)
-    start = sides.start[first : last + 1] - begin
-    return Sides(start, sides.axis[own], sides.low[own], sides.high[own], sides.type[first:last])
+    sides = boxes.axis[own], boxes.low[own], boxes.high[own]
+    return Boxes(start, *sides, boxes.owner[first:last], boxes.size)
 
 
 def message_of(matrix: NDArray[Any]) -> pa.Buffer:

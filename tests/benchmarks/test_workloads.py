@@ -67,8 +67,8 @@ def test_ranks_say_what_texts_say() -> None:
     boxes, points, _ = workload.to_ranks()
     for number, text in enumerate(workload.texts()):
         sides = slice(boxes.start[number], boxes.start[number + 1])
-        inside = (points[:, boxes.attribute[sides]] >= boxes.low[sides]) & (
-            points[:, boxes.attribute[sides]] <= boxes.high[sides]
+        inside = (points[:, boxes.axis[sides]] >= boxes.low[sides]) & (
+            points[:, boxes.axis[sides]] <= boxes.high[sides]
         )
         wanted = [part.split(" = ") for part in text.split(" and ")]
         for event, row in enumerate(workload.events):

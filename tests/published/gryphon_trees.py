@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 
 from benchmarks.papers.points import points_of_labels
+from tamis.matching.boxes.layout import Boxes
 from tamis.published.boxes import (
     UNBOUNDED,
     BoxTable,
     Numbers,
     Points,
-    Sides,
 )
 from tamis.published.gryphon.edges import HASHED
 from tamis.published.gryphon.gryphon import Gryphon
@@ -35,15 +35,15 @@ from tamis.published.gryphon.tree import (
 Box = dict[int, tuple[int, int]]
 
 
-def sides_of(boxes: list[Box]) -> Sides:
+def sides_of(boxes: list[Box]) -> Boxes:
     """Boxes given as {axis: (low, high)}."""
     start = np.cumsum([0] + [len(box) for box in boxes])
     flat = [(axis, *ends) for box in boxes for axis, ends in sorted(box.items())]
     axis, low, high = (np.array([side[i] for side in flat], np.int64) for i in range(3))
-    return Sides(start, axis.astype(np.int32), low, high, np.zeros(len(boxes), np.int32))
+    return Boxes(start, axis.astype(np.int32), low, high, np.zeros(len(boxes), np.int32))
 
 
-def w4(rng: Generator, boxes: int, attributes: int = 30, values: int = 5) -> Sides:
+def w4(rng: Generator, boxes: int, attributes: int = 30, values: int = 5) -> Boxes:
     """W4: attribute i is tested with probability 0.98 * 0.85^i, its values follow Zipf."""
     tested = rng.random((boxes, attributes)) < 0.98 * 0.85 ** np.arange(attributes)
     weight = 1 / np.arange(1, values + 1)
@@ -51,7 +51,7 @@ def w4(rng: Generator, boxes: int, attributes: int = 30, values: int = 5) -> Sid
     axis = np.nonzero(tested)[1].astype(np.int32)
     start = np.concatenate(([0], np.cumsum(tested.sum(axis=1))))
     low = value[tested]
-    return Sides(start, axis, low, low.copy(), np.zeros(boxes, np.int32))
+    return Boxes(start, axis, low, low.copy(), np.zeros(boxes, np.int32))
 
 
 def w4_points(rng: Generator, points: int, attributes: int = 30, values: int = 5) -> Points:

@@ -24,7 +24,7 @@ def agree(index: Any, table: BoxTable, there: Numbers, points: Points) -> None:
     """Hold an index against plain trying."""
     found = pairs_of(index, points)
     assert len(found) == len(set(found)), "a pair came twice"
-    assert set(found) == expected_pairs(table.sides(there), there.tolist(), points)
+    assert set(found) == expected_pairs(table, there, points)
 
 
 def check_many(make: Callable[[BoxTable], Any], seed: int, **shape: Any) -> None:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator, default_rng
 
 from benchmarks.papers.points import points_of_labels
+from tamis.arrays.types import Numbers
+from tamis.matching.boxes.layout import Boxes
 from tamis.published.boxes import (
     UNBOUNDED,
     BoxTable,
     Points,
-    Sides,
 )
 from tamis.published.index import Index
 
 Pair = tuple[int, int]
 
 
-def random_sides(rng: Generator, boxes: int, axes: int, values: int, equal: float = 0.5) -> Sides:
+def random_sides(rng: Generator, boxes: int, axes: int, values: int, equal: float = 0.5) -> Boxes:
     """Boxes with equalities, one-sided and two-sided intervals, and sides that allow all."""
     constrained = rng.random((boxes, axes)) < rng.random((boxes, 1))
     row, axis = np.nonzero(constrained)
@@ -34,15 +35,15 @@ def random_sides(rng: Generator, boxes: int, axes: int, values: int, equal: floa
     low[~same & (rest < 0.4)] = 0
     high[~same & (rest > 0.3) & (rest < 0.8)] = UNBOUNDED
     start = np.concatenate(([0], np.cumsum(constrained.sum(axis=1))))
-    return Sides(start, axis.astype(np.int32), low, high, np.zeros(boxes, np.int32))
+    return Boxes(start, axis.astype(np.int32), low, high, np.zeros(boxes, np.int32))
 
 
-def sides_of(*boxes: dict[int, tuple[int, int]]) -> Sides:
+def sides_of(*boxes: dict[int, tuple[int, int]]) -> Boxes:
     """Boxes that are written out."""
     sides = [(axis, *box[axis]) for box in boxes for axis in sorted(box)]
     axis, low, high = np.array(sides, np.int64).reshape(-1, 3).T
     start = np.cumsum([0, *(len(box) for box in boxes)])
-    return Sides(start, axis.astype(np.int32), low, high, np.zeros(len(boxes), np.int32))
+    return Boxes(start, axis.astype(np.int32), low, high, np.zeros(len(boxes), np.int32))
 
 
 def random_points(rng: Generator, points: int, axes: int, values: int) -> Points:
@@ -53,18 +54,19 @@ def random_points(rng: Generator, points: int, axes: int, values: int) -> Points
     return points_of_labels(labels)
 
 
-def expected_pairs(sides: Sides, numbers: Sequence[int], points: Points) -> set[Pair]:
+def expected_pairs(table: BoxTable, numbers: Numbers, points: Points) -> set[Pair]:
     """Every box against every point, in plain Python."""
+    sides, type = table.sides(numbers), table.arrays.type[numbers]
     found = set()
     for point in range(len(points.type)):
         own = slice(points.start[point], points.start[point + 1])
         labels = dict(zip(points.axis[own].tolist(), points.label[own].tolist(), strict=True))
-        for box, number in enumerate(numbers):
+        for box, number in enumerate(numbers.tolist()):
             inside = all(
                 sides.low[side] <= labels.get(int(sides.axis[side]), -1) <= sides.high[side]
                 for side in range(sides.start[box], sides.start[box + 1])
             )
-            if inside and sides.type[box] == points.type[point]:
+            if inside and type[box] == points.type[point]:
                 found.add((point, number))
     return found
 
@@ -104,7 +106,7 @@ def check_changes(
             table.remove(there[gone])
             there = there[~gone]
         points = random_points(rng, 40, axes, values)
-        expected = expected_pairs(table.sides(there), there.tolist(), points)
+        expected = expected_pairs(table, there, points)
         found = pairs_of(index, points)
         assert len(found) == len(set(found)), "a pair came twice"
         assert set(found) == expected

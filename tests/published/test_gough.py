@@ -81,7 +81,7 @@ def test_too_large_a_tree_is_refused_and_changes_nothing() -> None:
     assert index.size() == size
     table.remove(new)
     index.remove(numbers[:3])
-    expected = expected_pairs(table.sides(numbers[3:]), numbers[3:].tolist(), points)
+    expected = expected_pairs(table, numbers[3:], points)
     assert set(pairs_of(index, points)) == expected
 
 

@@ -25,23 +25,13 @@ from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Labels, Numbers, Offsets
+from tamis.matching.boxes.layout import Boxes
 
 UNBOUNDED = 1 << 62
 """The upper end of a side that has none; all labels are below."""
 
 EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
 """Operators of predicates."""
-
-
-class Sides(NamedTuple):
-    """Boxes as a sparse matrix by rows; the axes of a box ascend strictly, low <= high."""
-
-    start: Offsets
-    axis: Numbers
-    low: Labels
-    high: Labels
-    type: Numbers
-    """The event type of each box."""
 
 
 class Points(NamedTuple):
@@ -91,21 +81,21 @@ class BoxTable:
         self._sides = 0
         self._waste = 0
 
-    def add(self, sides: Sides) -> Numbers:
-        """Take in boxes; return their numbers."""
-        count = len(sides.start) - 1
+    def add(self, boxes: Boxes, type: Numbers | int = 0) -> Numbers:
+        """Take in boxes, with their event types; return their numbers."""
+        count = len(boxes.start) - 1
         again = [self._free.pop() for _ in range(min(count, len(self._free)))]
         top = self.top + count - len(again)
         new = np.arange(self.top, top, dtype=np.int32)
         numbers = np.concatenate((np.array(again, np.int32), new)) if again else new
-        self._make_room(top, self._sides + len(sides.axis))
+        self._make_room(top, self._sides + len(boxes.axis))
         arrays, first = self.arrays, self._sides
-        arrays.begin[numbers] = sides.start[:-1] + first
-        arrays.end[numbers] = sides.start[1:] + first
-        arrays.type[numbers] = sides.type
-        last = first + len(sides.axis)
-        arrays.axis[first:last] = sides.axis
-        arrays.low[first:last], arrays.high[first:last] = sides.low, sides.high
+        arrays.begin[numbers] = boxes.start[:-1] + first
+        arrays.end[numbers] = boxes.start[1:] + first
+        arrays.type[numbers] = type
+        last = first + len(boxes.axis)
+        arrays.axis[first:last] = boxes.axis
+        arrays.low[first:last], arrays.high[first:last] = boxes.low, boxes.high
         self.count, self.top, self._sides = self.count + count, top, last
         return numbers
 
@@ -138,13 +128,13 @@ class BoxTable:
         if self._waste > 1_024 and 2 * self._waste > self._sides:
             self._sides, self._waste = move_together(self.arrays, self.top), 0
 
-    def sides(self, numbers: Numbers) -> Sides:
-        """Some of the boxes."""
-        begin, end, type, axis, low, high = self.arrays
+    def sides(self, numbers: Numbers) -> Boxes:
+        """Some of the boxes, by number."""
+        begin, end, _, axis, low, high = self.arrays
         length = end[numbers] - begin[numbers]
         start = np.concatenate(([0], np.cumsum(length)))
         own = np.repeat(begin[numbers] - start[:-1], length) + np.arange(start[-1])
-        return Sides(start, axis[own], low[own], high[own], type[numbers])
+        return Boxes(start, axis[own], low[own], high[own], numbers)
 
     def _make_room(self, boxes: int, sides: int) -> None:
         begin, end, type, axis, low, high = self.arrays

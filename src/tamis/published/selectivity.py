@@ -17,7 +17,8 @@ import numpy as np
 
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Labels, Numbers, Offsets
-from tamis.published.boxes import UNBOUNDED, BoxArrays, Points, Sides
+from tamis.matching.boxes.layout import Boxes
+from tamis.published.boxes import UNBOUNDED, BoxArrays, Points
 
 
 class Sample(NamedTuple):
@@ -36,9 +37,9 @@ def sample_of_points(points: Points) -> Sample:
     return Sample(start, label, np.full(len(start) - 1, len(points.type), np.int64))
 
 
-def sample_of_constants(sides: Sides) -> Sample:
+def sample_of_constants(boxes: Boxes) -> Sample:
     """The ends of sides."""
-    _, axis, low, high, _ = sides
+    axis, low, high = boxes.axis, boxes.low, boxes.high
     has_low, has_high = low > 0, (high < UNBOUNDED) & (high != low)
     axes = np.concatenate((axis[has_low], axis[has_high]))
     start, label = _sorted(axes, np.concatenate((low[has_low], high[has_high])))

@@ -87,7 +87,7 @@ def resolved(
 
 def bounds_of(boxes: Boxes, number: int) -> Bounds:
     span = range(int(boxes.start[number]), int(boxes.start[number + 1]))
-    found = {int(boxes.attribute[row]): (int(boxes.low[row]), int(boxes.high[row])) for row in span}
+    found = {int(boxes.axis[row]): (int(boxes.low[row]), int(boxes.high[row])) for row in span}
     assert len(found) == len(span), "two intervals of one axis"
     assert all(0 <= low <= high < boxes.size[axis] for axis, (low, high) in found.items())
     return found

@@ -77,11 +77,11 @@ pytestmark = [
 
 def rows_of(boxes: Boxes) -> list[tuple[int, tuple[tuple[int, int, int], ...]]]:
     """The slot and the constraints of each box."""
-    constraints = list(zip(boxes.attribute.tolist(), boxes.low.tolist(), boxes.high.tolist()))
+    constraints = list(zip(boxes.axis.tolist(), boxes.low.tolist(), boxes.high.tolist()))
     spans = pairwise(boxes.start.tolist())
     return sorted(
         (slot, tuple(constraints[first:stop]))
-        for slot, (first, stop) in zip(boxes.slot.tolist(), spans, strict=True)
+        for slot, (first, stop) in zip(boxes.owner.tolist(), spans, strict=True)
     )
 
 

@@ -47,12 +47,12 @@ def random_points(rng, events, size, absent=0.3):
 
 def brute_force(boxes, points):
     pairs = set()
-    for b in range(len(boxes.slot)):
+    for b in range(len(boxes.owner)):
         hit = np.ones(len(points), bool)
         for c in range(boxes.start[b], boxes.start[b + 1]):
-            rank = points[:, boxes.attribute[c]]
+            rank = points[:, boxes.axis[c]]
             hit &= (rank >= boxes.low[c]) & (rank <= boxes.high[c])
-        pairs.update((int(e), int(boxes.slot[b])) for e in np.flatnonzero(hit))
+        pairs.update((int(e), int(boxes.owner[b])) for e in np.flatnonzero(hit))
     return pairs
 
 
@@ -84,7 +84,7 @@ def test_equals_brute_force(name, repeated, order):
     for e in range(half):
         b = rng.integers(N)
         span = slice(boxes.start[b], boxes.start[b + 1])
-        points[e, boxes.attribute[span]] = boxes.low[span]
+        points[e, boxes.axis[span]] = boxes.low[span]
     points = np.asarray(points, order=order)
     sieve = BoxSieve(boxes)
     expected = brute_force(boxes, points)

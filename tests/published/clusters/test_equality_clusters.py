@@ -10,7 +10,8 @@ from numpy.random import default_rng
 
 from benchmarks.papers.points import points_of_labels
 from tamis.arrays.hash_table import EMPTY, SEED, mixed
-from tamis.published.boxes import BoxTable, Sides, clear_labels, set_labels
+from tamis.matching.boxes.layout import Boxes
+from tamis.published.boxes import BoxTable, clear_labels, set_labels
 from tamis.published.clusters.axis_sets import CHILDREN, NODES, SETS
 from tamis.published.clusters.equality_clusters import EqualityClusters, have_equality
 from tamis.published.clusters.label_groups import GROUPS, LIVE, TOP, records_of, slab_size
@@ -20,12 +21,12 @@ from tamis.published.index import EVALUATED, TALLY, VISITED
 UNMARKED = np.empty(0, np.int32)
 
 
-def equal_sides(*boxes: dict[int, int]) -> Sides:
+def equal_sides(*boxes: dict[int, int]) -> Boxes:
     """Boxes with equalities alone."""
     axis = [axis for box in boxes for axis in sorted(box)]
     label = np.array([box[axis] for box in boxes for axis in sorted(box)], np.int64)
     start = np.concatenate(([0], np.cumsum([len(box) for box in boxes])))
-    return Sides(start, np.array(axis, np.int32), label, label, np.zeros(len(boxes), np.int32))
+    return Boxes(start, np.array(axis, np.int32), label, label, np.zeros(len(boxes), np.int32))
 
 
 def found_boxes(clusters: EqualityClusters, labels, tally=None) -> list[int]:
@@ -144,7 +145,7 @@ def test_sizes_of_slabs_grow_by_half_at_most() -> None:
 
 def test_which_boxes_have_an_equality() -> None:
     table = BoxTable()
-    sides = Sides(
+    sides = Boxes(
         np.array([0, 2, 3, 3]),
         np.array([0, 1, 1], np.int32),
         np.array([1, 4, 1]),

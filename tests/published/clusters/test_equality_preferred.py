@@ -7,7 +7,8 @@ import pytest
 from numpy.random import default_rng
 
 from benchmarks.papers.points import points_of_labels
-from tamis.published.boxes import UNBOUNDED, BoxTable, Sides
+from tamis.matching.boxes.layout import Boxes
+from tamis.published.boxes import UNBOUNDED, BoxTable
 from tamis.published.clusters.equality_preferred import EqualityPreferred
 from tamis.published.counting.fair_predicate import FairPredicate
 from tamis.published.index import COMPARISONS, SUMS
@@ -39,7 +40,7 @@ def test_what_is_counted_and_what_is_compared() -> None:
     """category = 7 and price <= 5; category = 8 and price <= 5; category = 7; price >= 2."""
     table = BoxTable()
     index = EqualityPreferred(table)
-    sides = Sides(
+    sides = Boxes(
         np.array([0, 2, 4, 5, 6]),
         np.array([0, 1, 0, 1, 0, 1], np.int32),
         np.array([7, 0, 8, 0, 7, 2]),
@@ -75,7 +76,7 @@ def test_counts_are_cleared_whether_sums_are_few_or_many(share: float) -> None:
     index = EqualityPreferred(table)
     count = 3000
     high = np.where(np.arange(count) < share * count, 5, 3)
-    sides = Sides(
+    sides = Boxes(
         3 * np.arange(count + 1),
         np.tile(np.arange(3, dtype=np.int32), count),
         np.tile([0, 0, 7], count),

@@ -7,7 +7,8 @@ import pytest
 from numpy.random import default_rng
 
 from benchmarks.papers.points import points_of_labels
-from tamis.published.boxes import UNBOUNDED, BoxTable, Sides
+from tamis.matching.boxes.layout import Boxes
+from tamis.published.boxes import UNBOUNDED, BoxTable
 from tamis.published.clusters.quarantining import Quarantining
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS
 from tests.published.many import AXES, VALUES, check_churn, check_many
@@ -34,7 +35,7 @@ def test_what_is_counted_and_what_is_verified() -> None:
     price >= 2 and size <= 6."""
     table = BoxTable()
     index = Quarantining(table)
-    sides = Sides(
+    sides = Boxes(
         np.array([0, 2, 5, 7]),
         np.array([0, 1, 0, 1, 2, 1, 2], np.int32),
         np.array([7, 3, 7, 0, 4, 2, 0]),

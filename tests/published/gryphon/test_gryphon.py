@@ -405,7 +405,7 @@ def test_arrays_shrink() -> None:
     assert index.size().bytes < large / 4
     check_trees(index, table, rest)
     points = random_points(rng, 50, 6, 9)
-    expected = expected_pairs(table.sides(rest), rest.tolist(), points)
+    expected = expected_pairs(table, rest, points)
     assert set(pairs_of(index, points)) == expected
 
 

@@ -9,7 +9,8 @@ import pytest
 from numpy.random import default_rng
 
 from benchmarks.papers.points import points_of_labels
-from tamis.published.boxes import UNBOUNDED, BoxTable, Sides
+from tamis.matching.boxes.layout import Boxes
+from tamis.published.boxes import UNBOUNDED, BoxTable
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS
 from tamis.published.neon.neon import TRUE, Neon, Operation
 from tamis.published.neon.tables import BLOCK, LIVE
@@ -39,8 +40,7 @@ def test_a_point_sees_the_boxes_of_its_own_type(seed: int) -> None:
     there = np.empty(0, np.int32)
     for _ in range(8):
         sides = random_sides(rng, 40, AXES, VALUES)
-        sides = sides._replace(type=rng.integers(0, 5, 40).astype(np.int32))
-        new = table.add(sides)
+        new = table.add(sides, rng.integers(0, 5, 40).astype(np.int32))
         index.add(new)
         gone = rng.random(len(there)) < 0.4
         index.remove(there[gone])
@@ -56,14 +56,14 @@ def test_the_tables() -> None:
     without predicates."""
     table = BoxTable()
     index = Neon(table)
-    sides = Sides(
+    sides = Boxes(
         np.array([0, 2, 3, 5, 5]),
         np.array([0, 1, 1, 1, 2], np.int32),
         np.array([7, 0, 0, 0, 2]),
         np.array([7, 5, 5, 5, 4]),
-        np.array([0, 0, 1, 1], np.int32)[[0, 1, 2, 2]],
+        np.arange(4, dtype=np.int32),
     )
-    boxes = table.add(sides)
+    boxes = table.add(sides, np.array([0, 0, 1, 1], np.int32))
     index.add(boxes)
     assert index.size().predicates == 6
     assert sorted(index.operations(), key=str) == sorted(
@@ -89,7 +89,7 @@ def test_two_attributes_against_each_other() -> None:
     table = BoxTable()
     index = Neon(table)
     index.compare(2, "price", "<", "budget")
-    sides = Sides(
+    sides = Boxes(
         np.array([0, 2, 3]),
         np.array([0, 2, 2], np.int32),
         np.array([7, TRUE, TRUE]),
@@ -108,7 +108,7 @@ def test_rows_of_an_operation_move_up_when_others_go() -> None:
     table = BoxTable()
     index = Neon(table)
     count = 3 * BLOCK + 5
-    sides = Sides(
+    sides = Boxes(
         np.arange(count + 1),
         np.zeros(count, np.int32),
         np.arange(count) + 1,

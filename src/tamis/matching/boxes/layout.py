@@ -1,16 +1,19 @@
 """Boxes in rank space, what is known about events, and how likely each constraint is.
 
-    start      0     2     3 3                 box 0: a1 in 4..4 and a7 in 0..9
-    attribute  1  7  2                         box 1: a2 in 3..8
+    start      0     2     3 3                 box 0: axis 1 in 4..4 and axis 7 in 0..9
+    axis       1  7  2                         box 1: axis 2 in 3..8
     low        4  0  3                         box 2: no constraint, every event matches
     high       4  9  8
 
-Invariant: attributes ascend strictly within a box, 0 <= low <= high < size[attribute]. The full
-interval 0..size-1 says "present, any value". An unsatisfiable box has no place here: drop it.
+Invariant: axes ascend strictly within a box, 0 <= low <= high, in ranks also high < size[axis]. The
+full interval 0..size-1 says "present, any value". An unsatisfiable box has no place here: drop it.
+A sieve calls the axes that it is built for attributes 0 to k - 1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +25,9 @@ from tamis.arrays.types import (
     Int8s,
     Int32s,
     Int64s,
+    Numbers,
     Offsets,
     Ranks,
-    Slots,
 )
 
 # What a constraint allows a sieve to do with it. AT_LEAST and AT_MOST are one-sided: sorted by
@@ -35,15 +38,59 @@ PRESENCE = 0.75  # assumed of an attribute about which nothing is known
 MAX_ATTRIBUTES = 2046  # an attribute's number takes eleven bits of a signature's code
 
 
+NO_SIZES: Int64s = np.empty(0, np.int64)
+
+
 class Boxes(NamedTuple):
-    """Boxes as a sparse matrix by rows; several boxes may share a slot."""
+    """Boxes as a sparse matrix by rows, in ranks or in labels; several may have one owner."""
 
     start: Offsets
-    attribute: Int32s
-    low: Ranks
-    high: Ranks
-    slot: Slots
-    size: Int64s  # ranks of each attribute
+    axis: Numbers
+    low: NDArray[Any]
+    high: NDArray[Any]
+    owner: Numbers  # a slot, or the number of a conjunction
+    size: Int64s = NO_SIZES  # ranks of each axis; labels are not counted
+
+    def select(self, kept: Flags) -> Boxes:
+        """Some of the boxes; the same ones if all are kept."""
+        if kept.all():
+            return self
+        count = np.diff(self.start)[kept]
+        start = np.concatenate(([0], np.cumsum(count)))
+        sides = int(start[-1])
+        low, high = np.empty(sides, self.low.dtype), np.empty(sides, self.high.dtype)
+        axis = np.empty(sides, np.int32)
+        selected = Boxes(start, axis, low, high, self.owner[kept], self.size)
+        copy_constraints(self, kept, selected)
+        return selected
+
+    def sorted_by_axis(self) -> Boxes:
+        """The boxes with their sides in the order of their axes; the same ones if they are."""
+        box = np.repeat(np.arange(len(self.owner)), np.diff(self.start))
+        axis = self.axis
+        if ((axis[1:] > axis[:-1]) | (box[1:] > box[:-1])).all():
+            return self
+        order = np.lexsort((axis, box))
+        return self._replace(axis=axis[order], low=self.low[order], high=self.high[order])
+
+    def with_owners(self, owners: Numbers) -> Boxes:
+        """The boxes with other owners, by the old ones; those of negative ones are gone."""
+        owner = owners[self.owner]
+        return self._replace(owner=owner).select(owner >= 0)
+
+    @staticmethod
+    def join(several: Sequence[Boxes]) -> Boxes:
+        """The boxes of all, which are about the same axes."""
+        ends = np.cumsum([0, *(boxes.start[-1] for boxes in several)])
+        starts = [boxes.start[1:] + end for boxes, end in zip(several, ends)]
+        return Boxes(
+            np.concatenate([np.zeros(1, np.int64), *starts]),
+            np.concatenate([boxes.axis for boxes in several]),
+            np.concatenate([boxes.low for boxes in several]),
+            np.concatenate([boxes.high for boxes in several]),
+            np.concatenate([boxes.owner for boxes in several]),
+            several[0].size,
+        )
 
 
 class Statistics(NamedTuple):
@@ -65,10 +112,10 @@ def check_boxes(boxes: Boxes) -> Boxes:
     """Return the boxes with the types that kernels expect; refuse what breaks the invariant."""
     typed = Boxes(
         np.ascontiguousarray(boxes.start, np.int64),
-        np.ascontiguousarray(boxes.attribute, np.int32),
+        np.ascontiguousarray(boxes.axis, np.int32),
         np.ascontiguousarray(boxes.low, np.int32),
         np.ascontiguousarray(boxes.high, np.int32),
-        np.ascontiguousarray(boxes.slot, np.int32),
+        np.ascontiguousarray(boxes.owner, np.int32),
         np.ascontiguousarray(boxes.size, np.int64),
     )
     start, attribute, low, high, slot, size = typed
@@ -96,7 +143,7 @@ def check_boxes(boxes: Boxes) -> Boxes:
 
 def weigh_constraints(boxes: Boxes, statistics: Statistics | None = None) -> Constraints:
     """Tell the kind of each constraint and the probability that an event satisfies it."""
-    attribute, low, high, size = boxes.attribute, boxes.low, boxes.high, boxes.size
+    attribute, low, high, size = boxes.axis, boxes.low, boxes.high, boxes.size
     last = (size - 1).astype(np.int32)[attribute]
     kind = np.full(len(attribute), BETWEEN, np.int8)
     kind[low == 0] = AT_MOST
@@ -136,24 +183,6 @@ def sort_constraints(attribute: Int32s, low: Ranks, high: Ranks, first: int, sto
         attribute[at], low[at], high[at] = a, least, most
 
 
-def renumber_slots(boxes: Boxes, slots: Slots) -> Boxes:
-    """Return the boxes with other slots; those whose slot becomes negative are gone."""
-    slot = slots[boxes.slot]
-    return select_boxes(boxes._replace(slot=slot), slot >= 0)
-
-
-def select_boxes(boxes: Boxes, kept: Flags) -> Boxes:
-    """Return some of the boxes; the same ones if all are kept."""
-    if kept.all():
-        return boxes
-    count = np.diff(boxes.start)[kept]
-    start = np.concatenate(([0], np.cumsum(count)))
-    attribute, low, high = (np.empty(int(start[-1]), np.int32) for _ in range(3))
-    selected = Boxes(start, attribute, low, high, boxes.slot[kept], boxes.size)
-    copy_constraints(boxes, kept, selected)
-    return selected
-
-
 @kernel
 def copy_constraints(boxes: Boxes, kept: Flags, selected: Boxes) -> None:
     """Copy the constraints of those boxes that are kept."""
@@ -161,21 +190,7 @@ def copy_constraints(boxes: Boxes, kept: Flags, selected: Boxes) -> None:
     for b in range(len(kept)):
         if kept[b]:
             for c in range(boxes.start[b], boxes.start[b + 1]):
-                selected.attribute[at] = boxes.attribute[c]
+                selected.axis[at] = boxes.axis[c]
                 selected.low[at] = boxes.low[c]
                 selected.high[at] = boxes.high[c]
                 at += 1
-
-
-def join_boxes(several: Sequence[Boxes]) -> Boxes:
-    """Return the boxes of all, which are about the same attributes."""
-    ends = np.cumsum([0, *(boxes.start[-1] for boxes in several)])
-    starts = [boxes.start[1:] + end for boxes, end in zip(several, ends)]
-    return Boxes(
-        np.concatenate([np.zeros(1, np.int64), *starts]),
-        np.concatenate([boxes.attribute for boxes in several]),
-        np.concatenate([boxes.low for boxes in several]),
-        np.concatenate([boxes.high for boxes in several]),
-        np.concatenate([boxes.slot for boxes in several]),
-        several[0].size,
-    )

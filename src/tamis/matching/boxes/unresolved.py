@@ -41,16 +41,6 @@ class AxisEnds(Protocol):
         """The first and last rank, or label, of each line and of what lies behind the lines."""
 
 
-class Resolved(NamedTuple):
-    """Boxes as a sparse matrix by rows, in ranks or labels."""
-
-    start: Int64s
-    axis: Int32s
-    low: NDArray[Any]
-    high: NDArray[Any]
-    slot: Slots
-
-
 class BoxRows:
     """The boxes of one sieve."""
 
@@ -90,11 +80,11 @@ class BoxRows:
     def resolve(self, axes: Sequence[Axis], positions: Sequence[Sequence[Int32s]]) -> Boxes:
         """The boxes in ranks; those with an empty side are gone."""
         size = np.array([each.size for each in axes], np.int64)
-        return Boxes(*self.resolved(axes, positions, np.int32), size)
+        return self.resolved(axes, positions, np.int32)._replace(size=size)
 
     def resolved(
         self, axes: Sequence[AxisEnds], positions: Sequence[Sequence[NDArray[Any]]], dtype: Any
-    ) -> Resolved:
+    ) -> Boxes:
         """The same in the ranks or labels of axes."""
         self._flush()
         nothing = np.empty((0, _COLUMNS), np.int64)
@@ -120,7 +110,7 @@ class BoxRows:
         ordered = np.empty_like(by_axis)
         ordered[place] = by_axis
         start = np.concatenate(([0], np.cumsum(count[whole])))
-        return Resolved(start, axis[ordered], low[ordered], high[ordered], slot[whole])
+        return Boxes(start, axis[ordered], low[ordered], high[ordered], slot[whole])
 
 
 @kernel

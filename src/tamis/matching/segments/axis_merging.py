@@ -33,8 +33,8 @@ class NewRanks(NamedTuple):
 def mark_uses(boxes: Boxes, offset: Int64s, uses: Uses, asked: Flags) -> None:
     """Mark the axes that boxes ask for, and the ranks above which, on its axis, an interval begins
     or ends; the ranks of all axes stand one behind the other, from the offsets on."""
-    for c in range(len(boxes.attribute)):
-        a, low, high = boxes.attribute[c], boxes.low[c], boxes.high[c]
+    for c in range(len(boxes.axis)):
+        a, low, high = boxes.axis[c], boxes.low[c], boxes.high[c]
         asked[a] = True
         if low > 0:
             at = offset[a] + low - 1

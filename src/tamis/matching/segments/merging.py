@@ -22,13 +22,7 @@ from tamis.arrays.jit import kernel
 from tamis.arrays.types import Flags, Int32s, Int64s, Ranks, Slots, Uses
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.boxes.compiler import MAX_AXES, MAX_FOUND
-from tamis.matching.boxes.layout import (
-    Boxes,
-    join_boxes,
-    renumber_slots,
-    select_boxes,
-    sort_constraints,
-)
+from tamis.matching.boxes.layout import Boxes, sort_constraints
 from tamis.matching.points.contents import ContentAxis
 from tamis.matching.segments.axis_merging import NewRanks, mark_uses, merged_axis
 from tamis.matching.segments.segment import ContentSieve, Expectations, Segment
@@ -79,9 +73,9 @@ class MergePart:
         """The boxes that are left, with new slots; the last axis may get another number."""
         boxes = boxes_of(sieve.arrays, sieve.size)
         if slots is not None:
-            boxes = renumber_slots(boxes, slots)
+            boxes = boxes.with_owners(slots)
         if last is not None:
-            boxes.attribute[boxes.attribute == len(sieve.size) - 1] = last
+            boxes.axis[boxes.axis == len(sieve.size) - 1] = last
         mark_uses(boxes, self.moves.offset, self._uses, self.asked)
         return boxes
 
@@ -98,9 +92,9 @@ class MergePart:
     def moved(self, boxes: Boxes, size: Int64s) -> Boxes:
         """The boxes on the merged axes. Two cuts without a value between them may have become one:
         then boxes between them are empty, and gone."""
-        whole = np.ones(len(boxes.slot), np.bool_)
+        whole = np.ones(len(boxes.owner), np.bool_)
         move_boxes(boxes, self.moves, whole)
-        return select_boxes(boxes._replace(size=size), whole)
+        return boxes._replace(size=size).select(whole)
 
     def _span(self, number: int) -> slice:
         start = int(self.moves.offset[number])
@@ -126,7 +120,7 @@ def merged(
 
     def sieve(several: Sequence[tuple[MergePart, Boxes]], own: Sequence[Axis]) -> BoxSieve:
         size = np.array([axis.size for axis in own], np.int64)
-        boxes = join_boxes([part.moved(each, size) for part, each in several])
+        boxes = Boxes.join([part.moved(each, size) for part, each in several])
         return BoxSieve(boxes, None if statistics is None else statistics(own))
 
     sought = []
@@ -170,7 +164,7 @@ def _merged_axis(places: Sequence[tuple[MergePart, int]], target: int) -> Axis:
 @kernel
 def move_boxes(boxes: Boxes, moves: Moves, whole: Flags) -> None:
     """Give the boxes their new axes and ranks, in place, and find those that become empty."""
-    attribute, low, high = boxes.attribute, boxes.low, boxes.high
+    attribute, low, high = boxes.axis, boxes.low, boxes.high
     for b in range(len(whole)):
         first, stop = boxes.start[b], boxes.start[b + 1]
         for c in range(first, stop):

@@ -225,9 +225,9 @@ class Segment:
         found = [np.empty(0, np.int32)]
         for number, (sieve, _) in enumerate(self.sieves()):
             boxes = boxes_of(sieve.arrays, sieve.size)
-            asks = about[np.minimum(boxes.attribute, len(about) - 1)]
-            box = np.repeat(np.arange(len(boxes.slot)), np.diff(boxes.start))[asks]
-            slots = boxes.slot[box]
+            asks = about[np.minimum(boxes.axis, len(about) - 1)]
+            box = np.repeat(np.arange(len(boxes.owner)), np.diff(boxes.start))[asks]
+            slots = boxes.owner[box]
             found.append(self.checks.conjunctions.slot[slots] if number else slots)
         return np.concatenate(found)
 

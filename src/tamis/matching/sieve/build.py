@@ -84,7 +84,7 @@ def build_sieve(boxes: Boxes, statistics: Statistics | None = None) -> Sieve:
     """Sort boxes into a sieve."""
     boxes = check_boxes(boxes)
     constraints = weigh_constraints(boxes, statistics)
-    n, k = len(boxes.slot), len(boxes.size)
+    n, k = len(boxes.owner), len(boxes.size)
     codes, choice = choose_keys(boxes, constraints)
     sieve, choice = lay_signatures(codes, choice, boxes.size, constraints.presence)
 
@@ -152,7 +152,7 @@ def lay_signatures(
 def mark_repeated(boxes: Boxes) -> Slots:
     """Return the slots, complemented where a point may be in several boxes of the slot: not if
     each two are disjoint, as those of ``x in (1, 2)`` are."""
-    slot = boxes.slot
+    slot = boxes.owner
     several = np.flatnonzero(np.bincount(slot)[slot] > 1)
     marked = slot.copy()
     mark_overlapping(boxes, several[np.argsort(slot[several], kind="stable")], marked)
@@ -166,7 +166,7 @@ def mark_overlapping(boxes: Boxes, by_slot: Int64s, marked: Slots) -> None:
     first = 0
     while first < len(by_slot):
         last = first + 1
-        while last < len(by_slot) and boxes.slot[by_slot[last]] == boxes.slot[by_slot[first]]:
+        while last < len(by_slot) and boxes.owner[by_slot[last]] == boxes.owner[by_slot[first]]:
             last += 1
         apart = last - first <= COMPARED
         for i in range(first, last):
@@ -174,7 +174,7 @@ def mark_overlapping(boxes: Boxes, by_slot: Int64s, marked: Slots) -> None:
                 apart = apart and are_disjoint(boxes, by_slot[i], by_slot[j])
         for i in range(first, last):
             if not apart:
-                marked[by_slot[i]] = ~boxes.slot[by_slot[i]]
+                marked[by_slot[i]] = ~boxes.owner[by_slot[i]]
         first = last
 
 
@@ -183,7 +183,7 @@ def are_disjoint(boxes: Boxes, b: int, d: int) -> bool:
     """Tell whether two boxes have no point in common; attributes ascend within a box."""
     i, j = boxes.start[b], boxes.start[d]
     while i < boxes.start[b + 1] and j < boxes.start[d + 1]:
-        ours, theirs = boxes.attribute[i], boxes.attribute[j]
+        ours, theirs = boxes.axis[i], boxes.axis[j]
         if ours == theirs and (boxes.low[i] > boxes.high[j] or boxes.low[j] > boxes.high[i]):
             return True
         i += ours <= theirs
@@ -222,7 +222,7 @@ def compose_keys(
         places, strides, kind = sieve.attribute[s], sieve.stride[s], sieve.kind[s]
         key[b], constant[b], tests = sieve.base[s], 0, 0
         for c in range(boxes.start[b], boxes.start[b + 1]):
-            a = boxes.attribute[c]
+            a = boxes.axis[c]
             for j in range(HASHED):
                 if places[j] == a:
                     key[b] += strides[j] * boxes.low[c]
@@ -264,7 +264,7 @@ def write_rows(
         places, strides, kind = sieve.attribute[s], sieve.stride[s], sieve.kind[s]
         n = 0
         for c in range(boxes.start[b], boxes.start[b + 1]):
-            if not is_implied(boxes.attribute[c], places, strides, kind):
+            if not is_implied(boxes.axis[c], places, strides, kind):
                 j = n
                 while j > 0 and constraints.chance[c] < constraints.chance[left[j - 1]]:
                     left[j] = left[j - 1]
@@ -275,7 +275,7 @@ def write_rows(
         for j in range(sieve.width[s]):
             if j < n:
                 c = left[j]
-                sieve.tests[at] = boxes.attribute[c]
+                sieve.tests[at] = boxes.axis[c]
                 sieve.tests[at + 1] = boxes.low[c]
                 sieve.tests[at + 2] = boxes.high[c] - boxes.low[c]
             else:

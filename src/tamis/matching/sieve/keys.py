@@ -61,9 +61,9 @@ def list_candidates(
 
 def choose_keys(boxes: Boxes, constraints: Constraints) -> tuple[Int64s, Int32s]:
     """Return the codes of the open signatures, ascending, and for each box the place of its own."""
-    everything = np.arange(len(boxes.slot))
-    choice = np.zeros(len(boxes.slot), np.int32)
-    wasted = np.zeros(len(boxes.slot), np.float32)
+    everything = np.arange(len(boxes.owner))
+    choice = np.zeros(len(boxes.owner), np.int32)
+    wasted = np.zeros(len(boxes.owner), np.float32)
     left, codes = everything, np.array([LAST_RESORT])
     for _ in range(CHOICES):
         more = np.union1d(codes, choose_signatures(left, boxes, constraints, codes))

@@ -114,7 +114,7 @@ def extend_subset(
 ) -> None:
     """Add constraint c to the subset without its uppermost bit: hashed, sorted or required."""
     rest = subset ^ bit
-    a = boxes.attribute[c]
+    a = boxes.axis[c]
     work.place[subset], work.range[subset] = work.place[rest], work.range[rest]
     work.used[subset], work.keys[subset] = work.used[rest], work.keys[rest]
     if constraints.kind[c] == EQUAL:
@@ -178,7 +178,7 @@ def encode_range(c: int, boxes: Boxes, constraints: Constraints) -> np.int64:
         while length > 0 and length_class < 15:
             length >>= 2
             length_class += 1
-    return np.int64(boxes.attribute[c] + 1) << SORTED | kind << 5 | length_class << 1
+    return np.int64(boxes.axis[c] + 1) << SORTED | kind << 5 | length_class << 1
 
 
 def decode_signature(code: int) -> Signature:

@@ -69,7 +69,7 @@ def count_constraints(sieve: Sieve, key: Int64s, k: int, start: Int64s) -> None:
 def write_constraints(sieve: Sieve, key: Int64s, boxes: Boxes) -> None:
     """Write the constraints of all boxes: hashed, sorted, and tested ones, then by attribute."""
     k, s = len(boxes.size), 0
-    attribute, low, high = boxes.attribute, boxes.low, boxes.high
+    attribute, low, high = boxes.axis, boxes.low, boxes.high
     for i in range(len(key)):
         s = next_signature(s, key[i], sieve.base)
         c = boxes.start[i]

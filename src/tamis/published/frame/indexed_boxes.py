@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tamis.arrays.types import Numbers
-from tamis.published.boxes import BoxTable, Sides
+from tamis.matching.boxes.layout import Boxes
+from tamis.published.boxes import BoxTable
 from tamis.published.frame.new_boxes import LabelBox
 from tamis.published.index import Index
 
@@ -34,9 +35,9 @@ class IndexedBoxes:
         self.told: set[int] = set()
         """Axes that the index knows to be comparisons of two attributes."""
 
-    def add(self, sides: Sides, owner: Numbers) -> Numbers:
+    def add(self, boxes: Boxes, type: Numbers) -> Numbers:
         """Take in boxes, or none of them; return their numbers."""
-        return self._indexed(self.table.add(sides), owner)
+        return self._indexed(self.table.add(boxes, type), boxes.owner)
 
     def add_few(self, boxes: Sequence[LabelBox]) -> Numbers:
         """Do the same with boxes of one subscription, whose axes are those of the index."""

@@ -25,11 +25,10 @@ from tamis.matching.boxes.unresolved import BoxRows
 from tamis.matching.setting import Slot
 from tamis.model.paths import Path
 from tamis.predicates.normal import Conjunction, Literal, NormalForm
-from tamis.published.boxes import Sides
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import names_of, type_hole, typed
 from tamis.published.frame.label_axes import normalise_sides
-from tamis.published.frame.new_boxes import BoxesOfMany, OwnedBoxes, ordered
+from tamis.published.frame.new_boxes import BoxesOfMany, TypedBoxes
 from tamis.published.frame.state import State
 
 if TYPE_CHECKING:
@@ -115,12 +114,13 @@ class UnlabelledBoxes:
 
     def boxes(
         self, axes: Sequence[LiveAxis], numbers: Numbers, positions: Any, state: State
-    ) -> tuple[Sides, Numbers]:
-        """The boxes in labels, and the slots of these."""
-        start, axis, low, high, own = self.rows.resolved(axes, positions, np.int64)
-        normalise_sides(axes, axis, low, high)
-        types = names_of(self._types, state.types)
-        return Sides(start, numbers[axis], low, high, types[own]), self.slots[own]
+    ) -> TypedBoxes:
+        """The boxes in labels; their slots own them."""
+        boxes = self.rows.resolved(axes, positions, np.int64)
+        normalise_sides(axes, boxes.axis, boxes.low, boxes.high)
+        slot = self.slots[boxes.owner]
+        type = names_of(self._types, state.types)[boxes.owner]
+        return TypedBoxes(boxes._replace(axis=numbers[boxes.axis], owner=slot), type, slot)
 
 
 class PublishedLoad:
@@ -179,15 +179,13 @@ class PublishedLoad:
             [own.take_in(line) for own, line in zip(axis.lines, each.lines, strict=True)]
             for each, axis in zip(self._axes.builders, axes)
         ]
-        sides, slots = self._plain.boxes(axes, numbers, positions, state)
-        plain = _without(OwnedBoxes(sides, slots, slots), gone)
-        sides, own = self._checked.boxes(axes, numbers, positions, state)
-        slots = self._owned_slots()[own]
-        checked = _without(OwnedBoxes(sides, own, slots), gone)
+        plain = _left(self._plain.boxes(axes, numbers, positions, state), gone)
+        checked = self._checked.boxes(axes, numbers, positions, state)
+        checked = _left(checked._replace(slot=self._owned_slots()[checked.slot]), gone)
         given = np.zeros(len(self._owners), np.int32)
-        for number in np.unique(checked.owner).tolist():
+        for number in np.unique(checked.boxes.owner).tolist():
             given[number] = state.residue.add(*self._owners[number])
-        return BoxesOfMany(plain, checked._replace(owner=given[checked.owner]))
+        return BoxesOfMany(plain, checked._replace(boxes=checked.boxes.with_owners(given)))
 
 
 def _live_axis(builder: AxisBuilder, state: State) -> LiveAxis:
@@ -199,8 +197,8 @@ def _live_axis(builder: AxisBuilder, state: State) -> LiveAxis:
     return axis
 
 
-def _without(new: OwnedBoxes, gone: Numbers) -> OwnedBoxes:
+def _left(new: TypedBoxes, gone: Numbers) -> TypedBoxes:
     """The boxes without those of some slots, with sides in the order of their axes."""
     if len(gone):
-        new = new.some(~np.isin(new.slot, gone))
-    return new._replace(sides=ordered(new.sides))
+        new = new.select(~np.isin(new.slot, gone))
+    return new._replace(boxes=new.boxes.sorted_by_axis())

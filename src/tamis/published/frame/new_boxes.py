@@ -6,14 +6,13 @@ BoxesOfMany    arrays, plain boxes and checked ones apart: columns go in as colu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.arrays.types import Numbers
-from tamis.published.boxes import Sides
+from tamis.arrays.types import Flags, Numbers
+from tamis.matching.boxes.layout import Boxes
 
 PLAIN, CHECKED = 0, 1
 """Kinds of boxes: those that say all of a subscription, and those whose conjunctions are tested."""
@@ -43,46 +42,39 @@ class BoxesOfOne(NamedTuple):
         return len({box.owner for box in self.boxes}) if self.kind == CHECKED else 0
 
 
-class OwnedBoxes(NamedTuple):
-    """Boxes in arrays, and whose they are; their axes are those of events, and ascend."""
+class TypedBoxes(NamedTuple):
+    """Boxes in arrays, with their event types and slots; their axes are those of events."""
 
-    sides: Sides
-    owner: Numbers
+    boxes: Boxes
+    type: Numbers
     slot: Numbers
 
-    def some(self, which: NDArray[np.bool_]) -> OwnedBoxes:
+    def select(self, kept: Flags) -> TypedBoxes:
         """Some of the boxes."""
-        start, axis, low, high, type = self.sides
-        count = np.diff(start)
-        own = np.repeat(which, count)
-        start = np.concatenate(([0], np.cumsum(count[which])))
-        kept = Sides(start, axis[own], low[own], high[own], type[which])
-        return OwnedBoxes(kept, self.owner[which], self.slot[which])
+        return TypedBoxes(self.boxes.select(kept), self.type[kept], self.slot[kept])
 
-
-def ordered(sides: Sides) -> Sides:
-    """Boxes with their sides in the order of their axes."""
-    start, axis, low, high, type = sides
-    box = np.repeat(np.arange(len(type)), np.diff(start))
-    if ((axis[1:] > axis[:-1]) | (box[1:] > box[:-1])).all():
-        return sides
-    order = np.lexsort((axis, box))
-    return Sides(start, axis[order], low[order], high[order], type)
+    @staticmethod
+    def join(several: Iterable[TypedBoxes]) -> TypedBoxes:
+        """All boxes."""
+        none, label = np.empty(0, np.int32), np.empty(0, np.int64)
+        nothing = TypedBoxes(Boxes(np.zeros(1, np.int64), none, label, label, none), none, none)
+        boxes, type, slot = zip(nothing, *several)
+        return TypedBoxes(Boxes.join(boxes), np.concatenate(type), np.concatenate(slot))
 
 
 class BoxesOfMany(NamedTuple):
     """The boxes of many subscriptions."""
 
-    plain: OwnedBoxes
-    checked: OwnedBoxes
+    plain: TypedBoxes
+    checked: TypedBoxes
 
     def types(self) -> Numbers:
         """The types of the boxes."""
-        return np.concatenate([new.sides.type for new in self])
+        return np.concatenate([new.type for new in self])
 
     def conjunctions(self) -> int:
         """How many are new."""
-        return len(np.unique(self.checked.owner))
+        return len(np.unique(self.checked.boxes.owner))
 
 
 NOTHING = BoxesOfOne(0, (), PLAIN)

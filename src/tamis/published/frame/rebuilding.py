@@ -13,11 +13,12 @@ import numpy as np
 
 from tamis.arrays.types import Labels, Numbers
 from tamis.matching.axes.live import LiveAxis
+from tamis.matching.boxes.layout import Boxes
 from tamis.matching.lines.taxonomy import TermLines
-from tamis.published.boxes import UNBOUNDED, Sides
+from tamis.published.boxes import UNBOUNDED
 from tamis.published.frame.event_types import SELF, Types
 from tamis.published.frame.label_axes import LabelAxes
-from tamis.published.frame.new_boxes import CHECKED, PLAIN, BoxesOfMany, OwnedBoxes, ordered
+from tamis.published.frame.new_boxes import CHECKED, PLAIN, BoxesOfMany, TypedBoxes
 from tamis.published.frame.state import State
 
 
@@ -28,20 +29,21 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
     types = Types(state.types.way, state.types.path)
     other = State(state.make, LabelAxes(terms, state.make.takes_comparisons), types)
     other.axes.compared = dict(state.axes.compared)
-    plain, checked = (_joined(list(_kept(state, other, slots, kind))) for kind in (PLAIN, CHECKED))
-    low, high = (
-        np.concatenate([getattr(new.sides, end) for new in (plain, checked)])
-        for end in ("low", "high")
+    plain, checked = (
+        TypedBoxes.join(_kept(state, other, slots, kind)) for kind in (PLAIN, CHECKED)
     )
-    axis = np.concatenate([new.sides.axis for new in (plain, checked)])
+    boxes = Boxes.join([plain.boxes, checked.boxes])
+    axis, low, high = boxes.axis.copy(), boxes.low, boxes.high
     for number, live in enumerate(state.axes.builders):
-        own = np.flatnonzero(axis == number)
+        own = np.flatnonzero(boxes.axis == number)
         if len(own):
-            axis[own] = other.axes.number(live.key)
-            low[own], high[own] = _relabelled(live, _axis(live, other), low[own], high[own])
-    count = len(plain.sides.axis)
-    plain = _with_sides(plain, axis[:count], low[:count], high[:count])
-    other.add(BoxesOfMany(plain, _with_sides(checked, axis[count:], low[count:], high[count:])))
+            axis[own] = new_number = _number(live, other)
+            new = other.axes.builders[new_number]
+            low[own], high[own] = _relabelled(live, new, low[own], high[own])
+    boxes = boxes._replace(axis=axis).sorted_by_axis()
+    is_plain = np.arange(len(boxes.owner)) < len(plain.type)
+    plain = plain._replace(boxes=boxes.select(is_plain))
+    other.add(BoxesOfMany(plain, checked._replace(boxes=boxes.select(~is_plain))))
     other.axes.compared = {axis.key: axis.literal for axis in other.axes.comparisons.values()}
     other.events, other.was_crowded = state.events, state.is_crowded
     for tally in (state.tally, *(part.index.tally for part in state.parts.values())):
@@ -49,7 +51,7 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
     return other
 
 
-def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[OwnedBoxes]:
+def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[TypedBoxes]:
     """The boxes of parts, with the old axes and labels, but new slots, owners and types."""
     base = state.types.base()
     names = state.types.names()
@@ -59,8 +61,8 @@ def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[Own
         boxes = part.boxes()
         slot = slots[state.owners(number, boxes)]
         boxes, slot = boxes[slot >= 0], slot[slot >= 0]
-        start, axis, low, high, type = part.table.sides(boxes)
-        axis = base[axis]
+        start, axis, low, high, _, _ = part.table.sides(boxes)
+        axis, type = base[axis], part.table.arrays.type[boxes]
         used = set(np.unique(type).tolist())
         types = np.array(
             [other.types.number(name) if each in used else 0 for each, name in enumerate(names)],
@@ -69,9 +71,8 @@ def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[Own
         own = np.flatnonzero(axis != SELF)
         box = np.repeat(np.arange(len(boxes)), np.diff(start))[own]
         start = np.concatenate(([0], np.cumsum(np.bincount(box, minlength=len(boxes)))))
-        sides = Sides(start, axis[own], low[own], high[own], types[type])
         owner = _conjunctions(state, other, part.owner[boxes], slot) if kind == CHECKED else slot
-        yield OwnedBoxes(sides, owner, slot)
+        yield TypedBoxes(Boxes(start, axis[own], low[own], high[own], owner), types[type], slot)
 
 
 def _conjunctions(state: State, other: State, owner: Numbers, slot: Numbers) -> Numbers:
@@ -82,32 +83,13 @@ def _conjunctions(state: State, other: State, owner: Numbers, slot: Numbers) -> 
     return np.array(new, np.int32)[which]
 
 
-def _joined(several: list[OwnedBoxes]) -> OwnedBoxes:
-    none = np.empty(0, np.int32)
-    nothing = Sides(np.zeros(1, np.int64), none, np.empty(0, np.int64), np.empty(0, np.int64), none)
-    parts = [OwnedBoxes(nothing, none, none), *several]
-    lengths = np.concatenate([np.diff(new.sides.start) for new in parts])
-    _, axis, low, high, type = (np.concatenate(each) for each in zip(*(new.sides for new in parts)))
-    sides = Sides(np.concatenate(([0], np.cumsum(lengths))), axis, low, high, type)
-    return OwnedBoxes(
-        sides,
-        np.concatenate([new.owner for new in parts]),
-        np.concatenate([new.slot for new in parts]),
-    )
-
-
-def _with_sides(new: OwnedBoxes, axis: Numbers, low: Labels, high: Labels) -> OwnedBoxes:
-    """The same boxes on other axes, which have to ascend."""
-    return new._replace(sides=ordered(new.sides._replace(axis=axis, low=low, high=high)))
-
-
-def _axis(live: LiveAxis, other: State) -> LiveAxis:
+def _number(live: LiveAxis, other: State) -> int:
+    """The number of an axis in another state."""
     number = other.axes.number(live.key)
     assert number is not None  # there are no more than before
-    axis: LiveAxis = other.axes.builders[number]
     if not live.gaps_alike:
-        axis.tell_gaps()
-    return axis
+        other.axes.builders[number].tell_gaps()
+    return number
 
 
 def _relabelled(old: LiveAxis, new: LiveAxis, low: Labels, high: Labels) -> tuple[Labels, Labels]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from tamis.arrays.types import Numbers, Tally
 from tamis.matching.boxes.compiler import MAX_AXES
+from tamis.matching.boxes.layout import Boxes
 from tamis.model.paths import format_path
-from tamis.published.boxes import UNBOUNDED, BoxTable, Sides
+from tamis.published.boxes import UNBOUNDED, BoxTable
 from tamis.published.frame.event_types import NAMES, SELF, STRUCTURES, Types
 from tamis.published.frame.indexed_boxes import IndexedBoxes
 from tamis.published.frame.label_axes import LabelAxes, LabelSide
@@ -20,8 +21,7 @@ from tamis.published.frame.new_boxes import (
     BoxesOfMany,
     BoxesOfOne,
     LabelBox,
-    OwnedBoxes,
-    ordered,
+    TypedBoxes,
 )
 from tamis.published.frame.owners import Places
 from tamis.published.frame.residue import Residue
@@ -67,11 +67,11 @@ class State:
         done: list[tuple[int, Numbers]] = []
         try:
             if isinstance(new, BoxesOfOne):
-                for number, boxes in self._divided_few(new):
-                    done.append((number, self._part(number).add_few(boxes)))
+                for number, few in self._divided_few(new):
+                    done.append((number, self._part(number).add_few(few)))
             else:
-                for number, (sides, owner, _) in self._divided(new):
-                    done.append((number, self._part(number).add(sides, owner)))
+                for number, boxes, type in self._divided(new):
+                    done.append((number, self._part(number).add(boxes, type)))
         except BaseException:
             self._undo(new, done)
             raise
@@ -128,19 +128,20 @@ class State:
         found = [(types.axis(type, axis), low, high) for axis, low, high in sides]
         return sorted(found or [(types.axis(type, SELF), 0, UNBOUNDED)])
 
-    def _divided(self, new: BoxesOfMany) -> Iterator[tuple[int, OwnedBoxes]]:
+    def _divided(self, new: BoxesOfMany) -> Iterator[tuple[int, Boxes, Numbers]]:
         """The same with many boxes."""
         for kind, each in enumerate(new):
-            types = each.sides.type
+            types = each.type
             if not len(types):
                 continue
             several = np.unique(types).tolist() if self.types.way == STRUCTURES else [0]
             for type in several:
-                own = each.some(types == type) if len(several) > 1 else each
-                yield 2 * self.types.key(type) + kind, own._replace(sides=self._typed(own.sides))
+                own = each.select(types == type) if len(several) > 1 else each
+                yield 2 * self.types.key(type) + kind, self._typed(own), own.type
 
-    def _typed(self, sides: Sides) -> Sides:
-        start, axis, low, high, type = sides
+    def _typed(self, new: TypedBoxes) -> Boxes:
+        """Boxes with the axes that the index of their type knows."""
+        start, axis, low, high, owner, _ = new.boxes
         count = np.diff(start)
         if self.types.way == NAMES and not count.all():
             where = start[:-1][count == 0]
@@ -148,8 +149,8 @@ class State:
             high = np.insert(high, where, UNBOUNDED)
             count = np.maximum(count, 1)
             start = np.concatenate(([0], np.cumsum(count)))
-        axis = self.types.axes_of(np.repeat(type, count), axis)
-        return ordered(Sides(start, axis, low, high, type))
+        axis = self.types.axes_of(np.repeat(new.type, count), axis)
+        return Boxes(start, axis, low, high, owner).sorted_by_axis()
 
     # Removals.
 
