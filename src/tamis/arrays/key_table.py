@@ -3,7 +3,8 @@
     key | start << 32 | stop | key | start << 32 | stop | EMPTY | ...
 
 Key and slice share a cache line: a probe that succeeds costs one miss, as does one that fails.
-The capacity is any number (no rounding up to a power of two): 27 bytes a key at this load.
+The capacity is any number (no rounding up to a power of two): 27 bytes a key at this load. The
+table never changes once it is built; ``hash_table`` is the one that does.
 """
 
 import numpy as np
@@ -14,6 +15,8 @@ from tamis.arrays.types import Buckets, Int64s
 EMPTY = -1
 LOAD = 0.6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio: products with it have well mixed upper bits (Knuth, The Art of
+Computer Programming, volume 3, section 6.4)."""
 HALF = np.uint64(32)
 
 

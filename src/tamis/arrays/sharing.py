@@ -1,4 +1,4 @@
-"""What threads and forked processes share: values made on first use, and locks."""
+"""What threads and forked processes share: values made on first use or by key, and locks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 Made = TypeVar("Made")
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 
 
 class lazy(Generic[Made]):  # noqa: N801  (it is a decorator)
@@ -26,6 +28,20 @@ class lazy(Generic[Made]):  # noqa: N801  (it is a decorator)
     def __get__(self, owner: Any, kind: type | None = None) -> Made:
         made = owner.__dict__[self._make.__name__] = self._make(owner)
         return made
+
+
+class Bounded(dict[Key, Item]):
+    """What was made once, by key; when it is full it begins again with nothing, for to know what
+    was not used for long would cost every use."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: Key, item: Item) -> None:
+        if len(self) >= self._most and key not in self:
+            self.clear()
+        super().__setitem__(key, item)
 
 
 class Lockable:

@@ -5,6 +5,10 @@ compare as the bytes do; of two strings equal in all these numbers the shorter c
 differ in zeros at the end). Hashing, probing and searching are passes of their own over the whole
 batch: short loops without branches on the data, whose cache misses overlap.
 
+The hash table has bits of a hash and the number of a constant in each bucket, and no key: a string
+does not fit one of ``key_table``. Its size is any number, and it is read in a pass that fetches
+buckets ahead, so it is no ``hash_table`` either.
+
 Kernels take the arrays, not the tuple that holds them: Numba looks long at the type of a tuple,
 and counts references to all of its arrays wherever it is handed on.
 """
@@ -17,6 +21,7 @@ import numpy as np
 
 from tamis.arrays.arrow_buffers import UNRANKED, frozen
 from tamis.arrays.jit import array_at, brief, kernel, prefetch
+from tamis.arrays.key_table import GOLDEN, HALF
 from tamis.arrays.thresholds import search_sorted
 from tamis.arrays.types import Buckets, Bytes, Int64s, Offsets, Ranks, UInt64s
 
@@ -24,9 +29,7 @@ WORD = 8
 EMPTY = -1
 LOAD = 0.5
 AHEAD = 8
-HALF = np.uint64(32)
 TAG = np.uint64(2**31 - 1)
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Strings(NamedTuple):

@@ -10,7 +10,8 @@ table; the text is read byte by byte, the last bytes held in a register as a num
 
     filter    two bits of one word for each key; almost all places of a text end here, in the
               cache of a core
-    table     key → group, open addressing
+    table     key → group, open addressing; by a hash of which the filter knows all bits, and in two
+              arrays of eight and four bytes, where ``key_table`` takes sixteen
     groups    patterns with this window, and where in them it stands
 
 The obvious automaton (Aho and Corasick) takes one step a byte too, but each step waits for the one
@@ -30,7 +31,7 @@ import numpy as np
 
 from tamis.arrays.arrow_buffers import frozen, string_buffers
 from tamis.arrays.jit import kernel
-from tamis.arrays.string_search import GOLDEN
+from tamis.arrays.key_table import GOLDEN
 from tamis.arrays.types import Bytes, Int32s, Offsets, UInt64s
 
 WIDTHS = (8, 4, 2, 1)

@@ -19,6 +19,7 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from tamis.arrays.sharing import Bounded
 from tamis.errors import TamisError
 from tamis.language.cursor import Literal
 from tamis.language.lexer import LITERALS
@@ -74,8 +75,8 @@ class Templates:
         self._prefixes = prefixes or {}
         self._attributes = attributes
         self._limits = limits
-        self._known: dict[Key, Template | None] = {(): None}
-        """None for those that have no template."""
+        self._known: Bounded[Key, Template | None] = Bounded(_MOST)
+        """None for those that have no template; texts that none can have are not there."""
         self._seen: set[int] = set()
 
     def parse(self, text: str) -> Expression:
@@ -91,7 +92,7 @@ class Templates:
                 return template.fill(literals)
             except (TamisError, ValueError):
                 pass  # the parser says what is wrong, and where
-        elif key not in self._known and self._is_seen(key):
+        elif key and key not in self._known and self._is_seen(key):
             return self._learn(text, key, literals)
         return self._parser(text).parse()
 
@@ -99,7 +100,7 @@ class Templates:
         """The template of a text that was split; None if it has none, or is seen for the first
         time. Its literals need not be valid."""
         text, key, literals = split
-        if key not in self._known and hash(key) in self._seen:
+        if key and key not in self._known and hash(key) in self._seen:
             self._learn(text, key, literals)
         return self._known.get(key)
 
@@ -130,9 +131,6 @@ class Templates:
         """Parse a text, and remember its template."""
         parser = self._parser(text)
         expression = parser.parse()
-        if len(self._known) >= _MOST:
-            self._known.clear()
-            self._known[()] = None
         self._known[key] = _template(expression, parser.literals, len(literals))
         return expression
 

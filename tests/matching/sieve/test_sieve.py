@@ -224,9 +224,9 @@ def test_full_interval_asks_for_presence():
     [
         ({"low": np.array([3, 0, 5])}, "low <= high"),
         ({"high": np.array([3, 9, 9])}, "low <= high"),
-        ({"attribute": np.array([1, 1, 0])}, "box 0"),
-        ({"attribute": np.array([0, 2, 0])}, "outside"),
-        ({"slot": np.array([0, -1])}, "negative"),
+        ({"axis": np.array([1, 1, 0])}, "box 0"),
+        ({"axis": np.array([0, 2, 0])}, "outside"),
+        ({"owner": np.array([0, -1])}, "negative"),
         ({"start": np.array([0, 2])}, "start"),
         ({"start": np.array([0, 2, 4])}, "entries"),
     ],

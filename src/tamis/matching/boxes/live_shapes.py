@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from tamis.arrays.sharing import Bounded
 from tamis.matching.axes.live import LiveAxis, LiveLine
 from tamis.matching.boxes.compiler import LiveBoxCompiler
 from tamis.matching.boxes.shapes import End, Shape
@@ -67,14 +68,12 @@ class ShapePlans:
 
     def __init__(self, axes: LiveBoxCompiler) -> None:
         self._axes = axes
-        self._plans: dict[int, tuple[Shape, ShapePlan]] = {}
+        self._plans: Bounded[int, tuple[Shape, ShapePlan]] = Bounded(_MOST)
 
     def of(self, shape: Shape) -> ShapePlan:
         """The plan of a shape."""
         known = self._plans.get(id(shape))
         if known is None:
-            if len(self._plans) >= _MOST:
-                self._plans.clear()
             known = self._plans[id(shape)] = shape, self._plan(shape)
         return known[1]
 

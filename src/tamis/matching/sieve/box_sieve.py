@@ -109,7 +109,7 @@ class BoxSieve:
         cursor, probes = self.cursor(), self.probes()
         while cursor[EVENT] < len(points):
             matches = Matches(np.empty(room, np.int32), np.empty(room, np.int32))
-            n = self.fill(points, probes, cursor, matches, limit)
+            n = self._fill(points, probes, cursor, matches, limit)
             if n:
                 yield Matches(matches.event[:n], matches.slot[:n])
             room = size or min(8 * room, CHUNK)
@@ -134,6 +134,11 @@ class BoxSieve:
         self._check(points)
         if not len(matches.slot):
             raise ValueError("buffers without room: the cursor would never move")
+        return self._fill(points, probes, cursor, matches, limit)
+
+    def _fill(
+        self, points: Ranks, probes: Probes, cursor: Cursor, matches: Matches, limit: int | None
+    ) -> int:
         if not cursor.any():
             begin_batch(probes, len(points))
         most = UNLIMITED if limit is None else min(limit, UNLIMITED)

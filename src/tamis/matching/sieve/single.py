@@ -21,7 +21,13 @@ ROOM = 1 << 10
 """Matches that a buffer for one event holds; who has more goes through as a batch."""
 TOO_MANY = -1
 
-_WIDE = 0  # the first entry: whether constants and tests take four bytes
+WIDE = 0
+"""The first entry: whether constants and tests take four bytes."""
+(
+    GATE, GATED, ATTRIBUTE, STRIDE, BASE, KIND, REACH, WIDTH, ROW, TABLE, CONSTANT, SLOT, TESTS,
+    IS_SELDOM, FIRST,
+) = range(1, 16)  # fmt: skip
+"""The entries of the arrays, in the order of the fields of a sieve."""
 
 
 def places_of(sieve: Sieve) -> Addresses:
@@ -35,18 +41,18 @@ def places_of(sieve: Sieve) -> Addresses:
 def match_point(places: Addresses, point: Ranks, out: Slots) -> int:
     """Write the slots of the boxes that contain a point, repeated ones complemented and perhaps
     several times; return how many, or TOO_MANY. The point has a 0 behind its ranks."""
-    if places[_WIDE, 0]:
-        constant, tests = array_at(places[11], np.uint32), array_at(places[13], np.uint32)
+    if places[WIDE, 0]:
+        constant, tests = array_at(places[CONSTANT], np.uint32), array_at(places[TESTS], np.uint32)
         return _match(places, constant, tests, point, out)
-    constant, tests = array_at(places[11], np.uint16), array_at(places[13], np.uint16)
+    constant, tests = array_at(places[CONSTANT], np.uint16), array_at(places[TESTS], np.uint16)
     return _match(places, constant, tests, point, out)
 
 
 @kernel
 def _match(places: Addresses, constant: Packed, tests: Packed, point: Ranks, out: Slots) -> int:
-    gate, gated = array_at(places[1], np.uint32), array_at(places[2], np.int32)
-    attribute, stride = array_at(places[3], np.uint32), array_at(places[4], np.int64)
-    base, table = array_at(places[5], np.int64), array_at(places[10], np.int64)
+    gate, gated = array_at(places[GATE], np.uint32), array_at(places[GATED], np.int32)
+    attribute, stride = array_at(places[ATTRIBUTE], np.uint32), array_at(places[STRIDE], np.int64)
+    base, table = array_at(places[BASE], np.int64), array_at(places[TABLE], np.int64)
     n = 0
     for g in range(len(gate)):
         if point[gate[g]] < 0:
@@ -60,9 +66,10 @@ def _match(places: Addresses, constant: Packed, tests: Packed, point: Ranks, out
             at = find_entry(key, table)
             if table[at] == key:
                 start, stop = table[at + 1] >> 32, table[at + 1] & 0x7FFFFFFF
-                n = _emit(places, constant, tests, s, u, start, stop, point, out, n)
-                if n < 0:
+                count = _emit(places, constant, tests, s, start, stop, point, out[n:])
+                if count < 0:
                     return TOO_MANY
+                n += count
     return n
 
 
@@ -72,15 +79,14 @@ def _emit(
     constant: Packed,
     tests: Packed,
     s: int,
-    rank: int,
     start: int,
     stop: int,
     point: Ranks,
     out: Slots,
-    n: int,
 ) -> int:
-    """Write the matches of a slice behind the n first ones; return how many there are then."""
-    kind, reach = array_at(places[6], np.int8)[s], array_at(places[7], np.int32)[s]
+    """Write the matches of a slice of the boxes of signature s; return how many, or TOO_MANY."""
+    rank = point[array_at(places[ATTRIBUTE], np.uint32)[4 * s + 3]]
+    kind, reach = array_at(places[KIND], np.int8)[s], array_at(places[REACH], np.int32)[s]
     if kind == AT_LEAST:
         stop = search(constant, start, stop, rank + 1)
     elif kind == AT_MOST:
@@ -89,17 +95,17 @@ def _emit(
         start = search(constant, start, stop, rank - reach)
         stop = search(constant, start, stop, rank + 1)
     count = stop - start
-    if n + count > len(out):
+    if count > len(out):
         return TOO_MANY
-    slot = array_at(places[12], np.int32)[start:stop]
-    width, room = array_at(places[8], np.int32)[s], out[n : n + count]
-    row = np.uint64(array_at(places[9], np.int64)[s] + 3 * width * start)
+    slot = array_at(places[SLOT], np.int32)[start:stop]
+    width, room = array_at(places[WIDTH], np.int32)[s], out[:count]
+    row = np.uint64(array_at(places[ROW], np.int64)[s] + 3 * width * start)
     if width == 0:
         copy_slots(slot, room)
     elif count < MANY:
         count = test_boxes(tests, slot, row, width, point, room)
     else:
-        is_seldom = array_at(places[14], np.bool_)[s]
-        first = array_at(places[15], np.uint16)[start : stop if is_seldom else start]
+        is_seldom = array_at(places[IS_SELDOM], np.bool_)[s]
+        first = array_at(places[FIRST], np.uint16)[start : stop if is_seldom else start]
         count = int(sift_boxes(tests, slot, row, width, point, first, room))
-    return n + count
+    return int(count)

@@ -5,6 +5,8 @@
 Open addressing, linear probing, at most half full. The label of an edge is not in the table: it is
 in the child, which a search that succeeds visits next anyhow. Deletion moves the edges behind it
 back, so that there are no graves, and any sequence of changes leaves the table as fast as it was.
+A bucket of ``arrays/hash_table`` has bits of the hash in the place of the node, by which a search
+would have to go on to the child and then to its parent.
 """
 
 from __future__ import annotations
