@@ -23,7 +23,6 @@ from tamis import (
     TamisError,
     TaxonomyError,
     UnknownIdError,
-    UnsupportedError,
     attr,
 )
 from tamis.predicates.truth import FAILED
@@ -232,10 +231,12 @@ def test_is_a_needs_a_taxonomy_that_knows_the_term() -> None:
     assert engine.match({"x": "doll"}) == ["toys"]
 
 
-@pytest.mark.parametrize("text", ["near('x')", "{ ?s ?p ?o }", "near('x', ?d) and ?d < 5"])
-def test_what_other_rooms_match_is_refused(text: str) -> None:
-    with pytest.raises(UnsupportedError, match="attributes only"):
+@pytest.mark.parametrize("text", ["near('x')", "a = 1 or near('x', ?d) and ?d < 5"])
+def test_an_unknown_operator_is_refused(text: str) -> None:
+    with pytest.raises(SubscriptionError, match=r"unknown operator 'near'.*Engine\(operators="):
         Engine().subscribe(text)
+    with pytest.raises(SubscriptionError, match="did you mean 'nearer'"):
+        Engine(operators={"nearer": lambda event, place: True}).subscribe(text)
 
 
 def test_contradictions_are_kept_with_a_warning() -> None:

@@ -123,6 +123,19 @@ def test_a_null_text_is_a_faulty_row_like_others(rows: int) -> None:
         tamis.Engine().subscribe_many(pa.table({"id": ids, "subscription": texts}))
 
 
+def test_an_id_that_was_replaced_is_found_after_loading(tmp_path: Path) -> None:
+    engine = tamis.Engine()
+    for number in range(3):
+        engine.subscribe(f"a = {number}", id="p", replace=True)
+    engine.subscribe("b = 1", id="q")
+    engine.save(tmp_path / "engine")
+    loaded = tamis.Engine.load(tmp_path / "engine")
+    assert loaded["p"].text == "a = 2"
+    assert loaded.match({"a": 2, "b": 1}) == ["p", "q"]
+    loaded.unsubscribe("p")
+    assert loaded.match({"a": 2, "b": 1}) == ["q"]
+
+
 def test_faulty_rows_of_a_load_leave_no_trace(tmp_path: Path) -> None:
     rows = [(str(number % 1_400), f"a = {number}") for number in range(1_500)]
     engine = tamis.Engine()
@@ -132,5 +145,7 @@ def test_faulty_rows_of_a_load_leave_no_trace(tmp_path: Path) -> None:
     loaded = tamis.Engine.load(tmp_path / "engine")
     assert len(loaded) == len(list(loaded)) == 1_400
     assert loaded.match({"a": 1_450}) == []
+    assert [loaded[id].text for id in ("50", "1399")] == ["a = 50", "a = 1399"]
+    loaded.unsubscribe("50")
     loaded.subscribe("a = 1450", id="again")
     assert loaded.match({"a": 1_450}) == ["again"]

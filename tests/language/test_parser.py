@@ -249,3 +249,9 @@ def test_printing_is_canonical(expression: Expression) -> None:
     text = str(expression)
     assert parse(text) == expression
     assert str(parse(text)) == text
+
+
+@pytest.mark.parametrize("path", [5, None, 1.5, {"a": 1}])
+def test_an_attribute_must_be_a_path(path: object) -> None:
+    with pytest.raises(tamis.SubscriptionError, match="is a path"):
+        attr(path)  # type: ignore[arg-type]

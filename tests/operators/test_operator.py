@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis import Event, ParseError, SubscriptionError, parse
+from tamis import Engine, Event, ParseError, SubscriptionError, TamisError, parse
 from tamis.bindings.evaluation import Trial, World
 from tamis.model.rdf_terms import BlankNode, Iri
 from tamis.operators.operator import Operator, check_calls, to_operators
@@ -32,9 +32,9 @@ def test_declaration() -> None:
 
 
 def test_wrong_declarations() -> None:
-    with pytest.raises(TypeError, match="function"):
+    with pytest.raises(TamisError, match="function"):
         Operator("near")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="with a comma"):
+    with pytest.raises(TamisError, match="with a comma"):
         Operator(near, reads="location")  # type: ignore[arg-type]
     with pytest.raises(SubscriptionError, match="name"):
         to_operators({"no name": lambda event: True})
@@ -126,3 +126,9 @@ def test_a_generator_that_fails_on_the_way() -> None:
 def test_an_operator_that_nobody_knows_fails() -> None:
     found = Trial(Event({})).answer(parse("near('Bronx', ?d)"))
     assert found.reason == "near('Bronx', ?d) has no operator of that name"
+
+
+@pytest.mark.parametrize("operators", [{"p": 5}, [1], {"p q": print}])
+def test_operators_of_an_engine_are_functions_by_name(operators: Any) -> None:
+    with pytest.raises(TamisError):
+        Engine(operators=operators)

@@ -24,11 +24,18 @@ from tamis.arrays.string_search import (
     hash_strings,
     make_table,
 )
-from tamis.arrays.types import Buckets, Int32s, Int64s
+from tamis.arrays.types import Buckets, Flags, Int32s, Int64s
+
+
+def without_rows(strings: pa.LargeStringArray, gone: Flags) -> pa.LargeStringArray:
+    """The strings, with a null that has no bytes in the rows that are gone: a table, which looks at
+    bytes alone, finds nothing there."""
+    rows: Any = pa.array(np.arange(len(strings)), mask=gone)
+    return strings.take(rows)
 
 
 class StringTable:
-    """Strings, none of them null, and the rows in which they stand."""
+    """Strings, not empty unless null, and the rows in which they stand."""
 
     def __init__(self, strings: pa.LargeStringArray, table: Buckets | None = None) -> None:
         self.strings = strings

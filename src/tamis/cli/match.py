@@ -105,7 +105,11 @@ def match(
     seconds = time.perf_counter() - started
     skipped = [
         _count(number, noun)
-        for number, noun in ((faulty, "subscription"), (run.skipped, "event"))
+        for number, noun in (
+            (faulty, "subscription"),
+            (run.skipped, "event"),
+            (run.incomplete, "undecided match"),
+        )
         if number
     ]
     said = f"; skipped {' and '.join(skipped)}" if skipped else ""
@@ -124,6 +128,7 @@ class Run:
         self.events = 0
         self.matches = 0
         self.skipped = 0
+        self.incomplete = 0
 
     def match_all(self, writer: Writer, limit: int | None, *, bar: bool) -> None:
         """Write the matches of all events, or so many."""
@@ -131,18 +136,23 @@ class Run:
             try:
                 row = self.events + self.skipped
                 with located(f"{self._source.name}: row {row}"):
-                    left = None if limit is None else limit - self.matches
-                    ids = self._engine.match(event, limit=left)
+                    found = self._engine.matches(event)
+                    if found.incomplete and not self._skip_faulty:
+                        raise TamisError(str(found.incomplete[0]))
             except TamisError as error:
                 if not self._skip_faulty:
                     raise
                 self._skip(error)
                 continue
-            for id in ids:
+            for pair in found.incomplete:
+                say(f"skipped: {self._source.name}: row {row}: {pair}")
+            self.incomplete += len(found.incomplete)
+            left = None if limit is None else limit - self.matches
+            for id, _ in found[:left]:
                 writer.write(row, id)
+                self.matches += 1
             writer.end_event()
             self.events += 1
-            self.matches += len(ids)
             if self.matches == limit:
                 break
 

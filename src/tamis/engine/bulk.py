@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tamis.arrays.string_table import StringTable
+from tamis.arrays.string_table import StringTable, without_rows
 from tamis.engine.reader import Remark, SubscriptionReader
 from tamis.engine.rows import EXISTS, REPEATED, Rejected, Row, Subscription
 from tamis.errors import DuplicateIdError, TamisError
@@ -223,8 +223,7 @@ class Bulk:
             return ids
         faulty = np.zeros(len(ids), bool)
         faulty[[slot - self._first for slot in self.gone]] = True
-        whole: pa.LargeStringArray = pc.if_else(pa.array(faulty), None, ids)
-        return whole
+        return without_rows(ids, faulty)
 
     def taken_ids(self) -> list[str]:
         """The ids of the rows that are not faulty."""

@@ -19,7 +19,7 @@ from tamis.engine.engine_file import (
 )
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.loading import Loader, Subscribed
-from tamis.engine.matches import Match, Matches
+from tamis.engine.matches import EventMatches, Matches, incomplete_of
 from tamis.engine.reader import (
     Remark,
     Source,
@@ -33,7 +33,6 @@ from tamis.engine.threads import pairs_of
 from tamis.errors import IncompleteWarning, StorageError, TamisError, UnsupportedError
 from tamis.matching.batch import Batch, batches
 from tamis.matching.capabilities import Learns, Measures, NamesAttributes, Settles, capability
-from tamis.matching.setting import Slot
 from tamis.model.events.event import Event
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.schema.schema import Schema
@@ -45,7 +44,6 @@ from tamis.predicates.normal import normalise
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.bindings.evaluation import Answer
     from tamis.engine.bulk import Block
     from tamis.matching.pairs import Pairs
     from tamis.matching.planning.cost import Cost
@@ -212,35 +210,20 @@ class Engine:
         """The ids of the subscriptions that an event matches, each once; at most ``limit``.
 
         If a subscription cannot be decided, because an operator failed or a limit was reached, you
-        get an ``IncompleteWarning``; ``match_batch`` lists such pairs as data.
+        get an ``IncompleteWarning``; ``matches`` and ``match_batch`` list such pairs as data.
         """
         store, matcher, _ = self.subscriptions.index
         slots, answers = matcher.match(self._event(event))
         if answers:
-            self._warn_of_incomplete(store, answers, set(slots))
+            for pair in incomplete_of(store.ids, slots, answers):
+                warnings.warn(str(pair), IncompleteWarning, stacklevel=2)
         return store.ids.some(slots if limit is None else slots[: _checked_limit(limit)])
 
-    def matches(self, event: Event | Mapping[str, Any]) -> list[Match]:
-        """The subscriptions that an event matches, each with the values of its variables."""
+    def matches(self, event: Event | Mapping[str, Any]) -> EventMatches:
+        """The subscriptions that an event matches, each with the values of its variables, and in
+        ``incomplete`` those that could not be decided."""
         store, matcher, _ = self.subscriptions.index
-        slots, answers = matcher.match(self._event(event))
-        if answers:
-            self._warn_of_incomplete(store, answers, set(slots))
-        ids = store.ids.some(slots)
-        return [
-            Match(id, answers[slot].solution if slot in answers else {})
-            for id, slot in zip(ids, slots)
-        ]
-
-    def _warn_of_incomplete(
-        self, store: Any, answers: Mapping[Slot, Answer], matched: set[Slot]
-    ) -> None:
-        left = [(slot, answer) for slot, answer in answers.items() if slot not in matched]
-        if left:
-            slot, answer = left[0]
-            more = f", and {len(left) - 1:,} more" if len(left) > 1 else ""
-            message = f"the subscription {store.ids[slot]!r} cannot be decided: {answer.reason}"
-            warnings.warn(message + more, IncompleteWarning, stacklevel=3)
+        return EventMatches(store.ids, *matcher.match(self._event(event)))
 
     def first(self, event: Event | Mapping[str, Any]) -> str | None:
         """The id of one subscription that the event matches, or None."""

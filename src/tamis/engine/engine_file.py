@@ -85,17 +85,16 @@ def restore_matcher(matcher: Matcher, file: ArrayFile) -> bool:
 def _store_arrays(store: Store) -> dict[str, NDArray[Any]]:
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     from tamis.arrays.string_file import string_arrays
-    from tamis.arrays.string_table import StringTable
+    from tamis.arrays.string_table import StringTable, without_rows
 
     removed = np.fromiter(store.removed(), np.int64)
     ids = store.ids.all()
     if len(removed):
         gone = np.zeros(len(ids), bool)
         gone[removed] = True
-        ids = pc.if_else(pa.array(gone), None, ids)
+        ids = without_rows(ids, gone)
     metadata = {slot: json.dumps(each) for slot, each in sorted(store.metadata.items())}
     return {
         **string_arrays(ids, "ids"),

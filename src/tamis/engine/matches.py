@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.engine.store import Strings
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from tamis.bindings.evaluation import Answer
     from tamis.matching.pairs import Pairs
 
 Bindings = Mapping[str, Any]
@@ -35,6 +36,26 @@ class Incomplete(NamedTuple):
     event: int
     subscription: str
     reason: str
+
+    def __str__(self) -> str:
+        return f"the subscription {self.subscription!r} cannot be decided: {self.reason}"
+
+
+def incomplete_of(
+    ids: Strings, matched: Sequence[int], answers: Mapping[int, Answer]
+) -> list[Incomplete]:
+    """What of one event's answers is not a match, by slot, but says why."""
+    left = answers.keys() - set(matched)
+    return [Incomplete(0, ids[slot], answers[slot].reason) for slot in sorted(left)]
+
+
+class EventMatches(list[Match]):
+    """The matches of one event, and the pairs that nobody can decide."""
+
+    def __init__(self, ids: Strings, slots: list[int], answers: Mapping[int, Answer]) -> None:
+        bindings = (answers[slot].solution if slot in answers else {} for slot in slots)
+        super().__init__(map(Match, ids.some(slots), bindings))
+        self.incomplete = incomplete_of(ids, slots, answers) if answers else []
 
 
 class Matches:

@@ -162,6 +162,8 @@ class AttributeBuilder(OperandBuilder):
 
 def attr(path: str | tuple[str, ...]) -> AttributeBuilder:
     """An attribute, by its dotted path or its tuple of keys."""
+    if not isinstance(path, str | tuple | list):
+        raise SubscriptionError(f"an attribute is a path such as 'a.b', not {path!r}")
     keys = parse_path(path) if isinstance(path, str) else tuple(path)
     return AttributeBuilder(Attribute(keys))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.errors import SubscriptionError, suggestion
+from tamis.errors import SubscriptionError, TamisError, suggestion
 from tamis.model.paths import Path, parse_path
 from tamis.predicates.expression import Call, Expression, nodes_within
 from tamis.predicates.operands import check_name
@@ -37,9 +37,9 @@ class Operator:
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise TypeError(f"an operator is a function, not a {type(self.function).__name__}")
+            raise TamisError(f"an operator must be a function, not {self.function!r}")
         if isinstance(self.reads, str):
-            raise TypeError(f"write reads=({self.reads!r},), with a comma: it is a tuple")
+            raise TamisError(f"write reads=({self.reads!r},), with a comma: it is a tuple")
         if self.name:
             check_name(self.name, "operator")
         else:
@@ -55,6 +55,8 @@ Operators = Mapping[str, Operator]
 
 def to_operators(given: Mapping[str, Operator | Callable[..., Any]]) -> Operators:
     """Operators by name, from operators and from plain functions, which may read everything."""
+    if not isinstance(given, Mapping):
+        raise TamisError(f"operators must be a mapping from name to function, not {given!r}")
     found = {}
     for name, each in given.items():
         function, reads = (

@@ -198,7 +198,7 @@ def test_bytes_are_those_of_the_arrays():
     assert stats.bytes["tests"] == sum(sieve.tests.nbytes for sieve in both)
     assert stats.bytes["slots"] == sum(sieve.slot.nbytes for sieve in both)
     assert stats.bytes["table"] == sum(sieve.table.nbytes for sieve in both)
-    lines = [line.arrays() for axis in segment.axes for line in axis._lines]
+    lines = [line.arrays() for axis in segment.axes for line in axis.lines]
     assert stats.bytes["lines"] == sum(a.nbytes for arrays in lines for a in arrays.values()) > 0
     assert stats.nbytes - stats.bytes["lines"] == segment.plain.nbytes + segment.checked.nbytes
 

@@ -247,5 +247,13 @@ def test_wrong_graphs() -> None:
     for wrong in (1, (TRIPLE[0], TRIPLE[1]), ("a", "b", "c"), (TRIPLE[2], TRIPLE[1], TRIPLE[0])):
         with pytest.raises(EventError, match="triple"):
             Event({}, graph=[wrong])  # type: ignore[list-item]
-    with pytest.raises(LimitError, match="0 triples"):
-        Event({}, Limits(triples=0), graph=[TRIPLE])
+    with pytest.raises(LimitError, match="1 triples"):
+        Event({}, Limits(triples=1), graph=[TRIPLE, (TRIPLE[0], TRIPLE[1], TRIPLE[0])])
+
+
+def test_graphs_and_payloads_of_the_wrong_kind() -> None:
+    with pytest.raises(EventError, match="iterable of triples"):
+        Event({}, graph=5)  # type: ignore[arg-type]
+    for payloads in (5, {1: "x"}):
+        with pytest.raises(EventError, match="payloads are a mapping"):
+            Event({}, payloads=payloads)  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ from tamis.matching.planning.access import (
     distinct,
     words_of,
 )
-from tamis.matching.planning.tables import Cells, Tabular, fallback_rows, figure
+from tamis.matching.planning.tables import Cells, Holdings, Tabular, figure
 from tamis.matching.segments.segment import Expectations, Segment
 from tamis.matching.sieve.build import Sieve
 
@@ -148,7 +148,7 @@ def _by_signature(plan: Plan) -> defaultdict[str, tuple[int, float]]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stats(Tabular):
+class Stats(Holdings):
     """How much segments hold."""
 
     subscriptions: int
@@ -168,15 +168,6 @@ class Stats(Tabular):
     fallbacks: Mapping[str, int] = field(default_factory=dict)
     """Rows of columns that had to be read one by one, by reason."""
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of all parts."""
-        return sum(self.bytes.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures as plain data, for JSON."""
-        return {**asdict(self), "nbytes": self.nbytes}
-
     def __repr__(self) -> str:
         return (
             f"Stats(subscriptions={self.subscriptions:,}, boxes={self.boxes:,},"
@@ -186,11 +177,7 @@ class Stats(Tabular):
     def cells(self) -> Cells:
         """A row for each figure."""
         names = "subscriptions boxes axes predicates signatures keys segments".split()
-        rows = [[name, f"{getattr(self, name):,}"] for name in names]
-        rows += [[f"bytes of {part}", f"{count:,}"] for part, count in self.bytes.items()]
-        rows.append(["bytes", f"{self.nbytes:,}"])
-        rows += fallback_rows(self.fallbacks)
-        return Cells(["what", "count"], rows, f"{figure(self.cost)} ns an event")
+        return Cells(["what", "count"], self.named_rows(names), f"{figure(self.cost)} ns an event")
 
 
 def plan_of(segments: Sequence[Segment], statistics: Expectations | None = None) -> Plan:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,11 +18,6 @@ class Cells(NamedTuple):
     head: list[str]
     rows: list[list[str]]
     below: str
-
-
-def fallback_rows(fallbacks: Mapping[str, int]) -> list[list[str]]:
-    """A row for each reason why columns were read row by row."""
-    return [[f"rows read one by one: {why}", f"{count:,}"] for why, count in fallbacks.items()]
 
 
 class Tabular(ABC):
@@ -65,6 +61,34 @@ class Tabular(ABC):
             f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
             f"<p>{escape(below)}</p>"
         )
+
+
+class Holdings(Tabular):
+    """A dataclass of figures about a matcher, its bytes by part, its fallbacks by reason."""
+
+    __slots__ = ()
+
+    bytes: Mapping[str, int]
+    fallbacks: Mapping[str, int]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all parts."""
+        return sum(self.bytes.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain data, for JSON."""
+        return {**asdict(self), "nbytes": self.nbytes}  # type: ignore[call-overload]
+
+    def named_rows(self, names: Iterable[str]) -> list[list[str]]:
+        """A row for each of some figures, for the bytes of each part, and for each fallback."""
+        rows = [[name, f"{getattr(self, name):,}"] for name in names]
+        rows += [[f"bytes of {part}", f"{count:,}"] for part, count in self.bytes.items()]
+        rows.append(["bytes", f"{self.nbytes:,}"])
+        rows += [
+            [f"rows read one by one: {why}", f"{count:,}"] for why, count in self.fallbacks.items()
+        ]
+        return rows
 
 
 def figure(number: float) -> str:

@@ -58,7 +58,7 @@ class Event:
         payloads: Mapping[str, Any] | None = None,
     ) -> None:
         self.graph = None if graph is None else _graph(graph, limits)
-        self.payloads = _NO_PAYLOADS if payloads is None else dict(payloads)
+        self.payloads = _NO_PAYLOADS if payloads is None else _payloads(payloads)
         if type(attributes) is dict and _is_canonical(attributes, limits):
             self.attributes, self.multiple = attributes.copy(), _NONE
             return
@@ -164,6 +164,8 @@ def _same_payloads(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 def _graph(triples: Iterable[RdfTriple], limits: Limits) -> frozenset[RdfTriple]:
     """The triples as a set, each of them checked."""
+    if not isinstance(triples, Iterable):
+        raise EventError(f"a graph is an iterable of triples, not {triples!r}")
     found = set()
     for triple in triples:
         subject, predicate, value = triple if _is_triple(triple) else (None, None, None)
@@ -180,6 +182,12 @@ def _graph(triples: Iterable[RdfTriple], limits: Limits) -> frozenset[RdfTriple]
         if len(found) > limits.triples:
             raise LimitError(f"the graph of an event has at most {limits.triples:,} triples")
     return frozenset(found)
+
+
+def _payloads(raw: Any) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping) or not all(isinstance(name, str) for name in raw):
+        raise EventError("payloads are a mapping from names to objects")
+    return dict(raw)
 
 
 def _is_triple(raw: Any) -> bool:

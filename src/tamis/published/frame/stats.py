@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.matching.planning.tables import Cells, Tabular, fallback_rows, figure
+from tamis.matching.planning.tables import Cells, Holdings, figure
 from tamis.published.frame.state import State
 from tamis.published.index import COMPARISONS, EVALUATED, SUMS, VISITED, Size
 
@@ -15,7 +15,7 @@ _DONE = "evaluated sums comparisons visited".split()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AlgorithmStats(Tabular):
+class AlgorithmStats(Holdings):
     """How much a published matcher holds, and what it has done; 0 where an algorithm has none."""
 
     subscriptions: int
@@ -44,15 +44,6 @@ class AlgorithmStats(Tabular):
     fallbacks: Mapping[str, int] = field(default_factory=dict)
     """Rows of columns that had to be read one by one, by reason."""
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of all parts."""
-        return sum(self.bytes.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures as plain data, for JSON."""
-        return {**asdict(self), "nbytes": self.nbytes}
-
     def __repr__(self) -> str:
         return (
             f"AlgorithmStats(subscriptions={self.subscriptions:,}, boxes={self.boxes:,},"
@@ -61,10 +52,7 @@ class AlgorithmStats(Tabular):
 
     def cells(self) -> Cells:
         """A row for each figure; of what was done also how much for an event."""
-        rows = [[name, f"{getattr(self, name):,}", ""] for name in _STORED]
-        rows += [[f"bytes of {part}", f"{count:,}", ""] for part, count in self.bytes.items()]
-        rows.append(["bytes", f"{self.nbytes:,}", ""])
-        rows += [[*row, ""] for row in fallback_rows(self.fallbacks)]
+        rows = [[*row, ""] for row in self.named_rows(_STORED)]
         for name in _DONE:
             count = getattr(self, name)
             rows.append([name, f"{count:,}", figure(count / self.events) if self.events else ""])
