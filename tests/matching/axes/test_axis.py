@@ -80,7 +80,7 @@ def resolved(
     finished = [builder.finish() for builder in axes.builders]
     found = rows.resolve([axis for axis, _ in finished], [each for _, each in finished])
     ranks: list[list[Bounds]] = [[] for _ in lists]
-    for number, slot in enumerate(found.slot.tolist()):
+    for number, slot in enumerate(found.owner.tolist()):
         ranks[slot].append(bounds_of(found, number))
     return [axis for axis, _ in finished], ranks
 

@@ -1,12 +1,12 @@
 """What an axis is about: the sorts of axes, and what is the same for all axes of a sort.
 
-    sort                lines                          who has a rank behind the lines
-    number, string, …   one, of that kind              nobody
+    sort                lines                          a rank behind the lines for
+    number, string, …   one, of that kind              nothing
     mixed               one for each kind              NaN and bytes
     reversed, folded …  one, of strings in that form   folded: all that are no strings
-    presence, term,     one, with ranks that do not    nobody
+    presence, term,     one, with ranks that do not    nothing
     compared            depend on constants
-    substrings,         as strings                     nobody
+    substrings,         as strings                     nothing
     contained           as mixed                       NaN and bytes
 
 On axes of the last two rows an event has several ranks at once (points/contents.py).
