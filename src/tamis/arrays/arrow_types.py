@@ -34,6 +34,13 @@ def storage(array: Any) -> Any:
     return array
 
 
+def storage_type(kind: Any) -> Any:
+    """A type without its extension."""
+    while isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    return kind
+
+
 def is_encoded(kind: Any) -> bool:
     """Whether a type is that of a dictionary or of runs."""
     return types.is_dictionary(kind) or types.is_run_end_encoded(kind)

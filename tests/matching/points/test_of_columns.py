@@ -220,6 +220,15 @@ def test_a_null_struct_has_no_values() -> None:
     assert arrow_points(batch, axes).ranks[:, present].ravel().tolist() == [1, 1, 0]
 
 
+def test_runs_under_a_null_struct_are_left_to_the_reader() -> None:
+    """Also where an extension type hides them."""
+    runs = pc.run_end_encode(pa.array([1, 1, 2]))
+    for field in (runs, pa.ExtensionArray.from_storage(Tagged(runs.type), runs)):
+        struct = pa.StructArray.from_arrays([field], ["a"], mask=pa.array([False, True, False]))
+        with pytest.raises(UnsupportedTypeError, match="columns of struct"):
+            arrow_points(batch_of(n=struct), asking("n.a"))
+
+
 def test_an_empty_list_is_one_point_that_binds_nothing() -> None:
     item = pa.struct([("color", pa.string()), ("sizes", pa.list_(pa.int64()))])
     rows = [

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from tamis.arrays.arrow_types import is_encoded, storage, valid_rows
+from tamis.arrays.arrow_types import is_encoded, storage, storage_type, valid_rows
 from tamis.arrays.types import Flags, Ranks, Rows
 from tamis.matching.axes.axis import Axis
 from tamis.matching.points.of_events import MAX_POINTS, Points
@@ -177,7 +177,8 @@ def _flat(array: Any) -> Sequence[Any]:
 
     Of runs under a null struct Arrow makes an invalid array, so those are left to the reader.
     """
-    if array.null_count and any(types.is_run_end_encoded(field.type) for field in array.type):
+    kinds = (storage_type(field.type) for field in array.type)
+    if array.null_count and any(map(types.is_run_end_encoded, kinds)):
         raise UnsupportedTypeError(f"columns of {array.type}")
     fields: Sequence[Any] = array.flatten()
     return fields
