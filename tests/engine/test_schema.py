@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import ParseError, SchemaError, SubscriptionError
 from tamis.predicates.expression import Expression
+from tamis.predicates.truth import TRUE
 from tests.predicates.test_resolving import EVENTS, EXPRESSIONS, SCHEMA, direct
 from tests.schemas import E1, PAPER, paper_schema
 
@@ -251,7 +252,7 @@ def test_matching_is_what_the_orders_say(
     for n, expression in enumerate(expressions):
         engine.subscribe(str(expression), id=str(n))
     for event in events:
-        expected = {str(n) for n, each in enumerate(expressions) if direct(each, event) is True}
+        expected = {str(n) for n, each in enumerate(expressions) if direct(each, event) == TRUE}
         assert set(engine.match(event)) == expected
 
 

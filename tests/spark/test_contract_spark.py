@@ -18,7 +18,8 @@ import tamis
 import tamis.spark
 from tamis.engine.engine import Engine
 from tests.contract.arrow import _InexpressibleError, _prepared, _type_of
-from tests.contract.reading import ALL, Case
+from tests.contract.reading import ALL as EVERY
+from tests.contract.reading import OF_VARIABLES, Case
 from tests.spark.oracle import Pairs, pairs
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
     pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
 ]
+
+ALL = [case for case in EVERY if case.group not in OF_VARIABLES]
+"""The cases that speak of attributes alone; calls and patterns are refused on Spark."""
 
 
 def by_taxonomy() -> list[list[Case]]:
