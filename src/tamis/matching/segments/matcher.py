@@ -68,6 +68,8 @@ class SieveMatcher(Lockable):
         self._live = Live(self._terms)
         nobody = np.full(1_024, NEVER)
         self._snapshot = Snapshot((), (self._live.view(),), 0, 0, nobody)
+        self._view = SieveView(self._snapshot, setting)
+        """Of the last snapshot that one event was matched against."""
         self._changes = 0
         self._worker: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -349,8 +351,10 @@ class SieveMatcher(Lockable):
 
     def match(self, event: Event) -> Hits:
         """The subscriptions that the event matches."""
-        now = self._snapshot
-        found = SieveView(now, self._setting).match(event)
+        now, view = self._snapshot, self._view
+        if view.snapshot is not now:
+            view = self._view = SieveView(now, self._setting)
+        found = view.match(event)
         if now.lives[0].asked[0] >= ASKED:
             self._freeze_soon(now)
         return found

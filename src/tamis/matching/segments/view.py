@@ -43,12 +43,12 @@ CANDIDATES = 1 << 26
 class SieveView:
     """The subscriptions of one snapshot, and the oracle for what boxes cannot tell."""
 
-    __slots__ = ("_see", "_setting", "_snapshot")
+    __slots__ = ("_see", "_setting", "snapshot")
 
     def __init__(
         self, snapshot: Snapshot, setting: Setting, see: Callable[[Batch], None] | None = None
     ) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._setting = setting
         self._see = see
 
@@ -56,7 +56,7 @@ class SieveView:
 
     def match(self, event: Event) -> Hits:
         """The subscriptions that one event matches."""
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         slots: list[Slot] = []
         asked: list[Slot] = []
         answers: dict[Slot, Answer] = {}
@@ -105,8 +105,8 @@ class SieveView:
             perhaps.update(dict.fromkeys(others))
         if perhaps:
             live.asked[0] += len(perhaps)
-            asked += self._snapshot.all_alive(perhaps, -1)
-        return self._snapshot.all_alive(matched, -1)
+            asked += self.snapshot.all_alive(perhaps, -1)
+        return self.snapshot.all_alive(matched, -1)
 
     # Batches.
 
@@ -116,7 +116,7 @@ class SieveView:
             self._see(batch)
         found = (
             pairs
-            for dated in self._snapshot.segments
+            for dated in self.snapshot.segments
             for pairs in self._segment_pairs(dated, batch, limit)
         )
         yield from limited(found, len(batch), limit)
@@ -146,24 +146,24 @@ class SieveView:
         """The pairs of plain boxes."""
         several = points.row is not None
         stamp = np.full(dated.segment.most_slot + 1 if several else 0, -1, np.int32)
-        most = None if several or self._snapshot.last > dated.epoch else limit
+        most = None if several or self.snapshot.last > dated.epoch else limit
         for point, slot in dated.segment.stab(points, most):
             row = point
             if points.row is not None:
                 row = points.row[point].astype(np.int32)
                 kept = mark_first(row, slot, stamp)
                 row, slot = row[kept], slot[kept]
-            yield self._snapshot.alive(Pairs(row, slot), dated.epoch)
+            yield self.snapshot.alive(Pairs(row, slot), dated.epoch)
 
     def _candidates(self, segment: Segment, points: Points, batch: Batch) -> Iterator[Pairs]:
         """The matches of subscriptions that are more than boxes, each once."""
         found = segment.candidates(points, batch)
         for pairs in decided(found, points.row, lambda asked: self._answered(asked, batch)):
-            yield self._snapshot.alive(pairs, -1)
+            yield self.snapshot.alive(pairs, -1)
 
     def _answered(self, pairs: Pairs, batch: Batch) -> Pairs:
         """Those of some candidates that the oracle finds to match, or cannot tell."""
-        alive = self._snapshot.alive(pairs, -1)
+        alive = self.snapshot.alive(pairs, -1)
         return answered(alive, batch, self._setting.expressions, self._setting.world)
 
 
