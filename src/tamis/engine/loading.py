@@ -27,7 +27,7 @@ class Subscribed(NamedTuple):
     rejected: list[Rejected]
 
 
-class Loaded(NamedTuple):
+class LoadOutcome(NamedTuple):
     """The same, and what to say of the subscriptions."""
 
     subscribed: Subscribed
@@ -40,7 +40,7 @@ class Loader:
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._subscriptions = subscriptions
 
-    def add(self, table: Any, *, replace: bool = False, errors: str = "raise") -> Loaded:
+    def add(self, table: Any, *, replace: bool = False, errors: str = "raise") -> LoadOutcome:
         """Add all rows of a table; all or nothing, unless faulty rows are collected."""
         collect = collects(errors)
         rows = read_rows(table)
@@ -51,9 +51,9 @@ class Loader:
             with subscriptions._lock:
                 return self._add_few(first, replace, collect)
         bulk = self._take(self.read(chain(first, rows), errors=errors), replace, collect)
-        return Loaded(Subscribed(bulk.taken_ids(), bulk.rejected), bulk.remarks)
+        return LoadOutcome(Subscribed(bulk.taken_ids(), bulk.rejected), bulk.remarks)
 
-    def _add_few(self, rows: Iterable[Row], replace: bool, collect: bool) -> Loaded:
+    def _add_few(self, rows: Iterable[Row], replace: bool, collect: bool) -> LoadOutcome:
         subscriptions = self._subscriptions
         taken: dict[str, PreparedSubscription | ShapedSubscription] = {}
         rejected: list[Rejected] = []
@@ -72,7 +72,7 @@ class Loader:
                 remarks += new.remarks if isinstance(new, PreparedSubscription) else ()
         for new in taken.values():
             subscriptions.take(new, subscriptions.index.store.slot(new.id))
-        return Loaded(Subscribed(list(taken), rejected), remarks)
+        return LoadOutcome(Subscribed(list(taken), rejected), remarks)
 
     def read(self, table: Any, *, errors: str = "raise") -> Iterator[Block]:
         """Read rows without taking them in: the larger part of the work."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tamis.arrays.sharing import Bounded
 from tamis.errors import SubscriptionError, TamisError
 from tamis.language.cursor import negative_value, timestamp_value
 from tamis.language.lexer import number_value, string_value
@@ -43,14 +44,12 @@ class Shapes:
 
     def __init__(self, schema: Schema | None) -> None:
         self._schema = schema
-        self._shapes: dict[int, tuple[Template, Shape | None]] = {}
+        self._shapes: Bounded[int, tuple[Template, Shape | None]] = Bounded(_MOST)
 
     def of(self, template: Template) -> Shape | None:
         """The shape of a template, or None if it has none."""
         known = self._shapes.get(id(template))
         if known is None:
-            if len(self._shapes) >= _MOST:
-                self._shapes.clear()
 
             def fill(values: Sequence[Any]) -> Any:
                 made = template.build([Constant(value) for value in values])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.arrays.sharing import Bounded
 from tamis.matching.setting import Slot
 from tamis.predicates.expression import Expression
 
@@ -156,7 +157,7 @@ class Store:
         self._live: dict[str, Slot] = {}
         self._frozen = 0
         """Slots of all tables."""
-        self.expressions: dict[Slot, Expression] = {}
+        self.expressions: Bounded[Slot, Expression] = Bounded(EXPRESSIONS)
         """Some of those that were parsed."""
 
     def copy(self) -> Store:
@@ -171,8 +172,6 @@ class Store:
 
     def keep(self, slot: Slot, expression: Expression) -> Expression:
         """Remember an expression, which then need not be parsed again."""
-        if len(self.expressions) >= EXPRESSIONS:
-            self.expressions.clear()
         self.expressions[slot] = expression
         return expression
 

@@ -98,7 +98,7 @@ def sought_by(literal: Literal) -> Iterator[tuple[AxisKey, Value, bool]]:
             yield AxisKey(node.attribute.path, sort), _folded(text, node.ignore_case), whole
 
 
-class Required(NamedTuple):
+class RequiredValue(NamedTuple):
     """What must be found where for a literal to be true, and whether it is true then."""
 
     key: AxisKey
@@ -107,18 +107,18 @@ class Required(NamedTuple):
     whole: bool
 
 
-def most_selective(literals: Iterable[Literal]) -> Required | None:
+def most_selective(literals: Iterable[Literal]) -> RequiredValue | None:
     """What is best sought of all that some literals need: a value, else the longest text."""
     found = [
-        Required(key, value, literal, whole)
+        RequiredValue(key, value, literal, whole)
         for literal in literals
         for key, value, whole in sought_by(literal)
     ]
     return max(found, key=_weight, default=None)
 
 
-def _weight(telling: Required) -> int:
-    return 1_000 if telling.key.sort is AxisSort.CONTAINED else len(str(telling.value))
+def _weight(required: RequiredValue) -> int:
+    return 1_000 if required.key.sort is AxisSort.CONTAINED else len(str(required.value))
 
 
 def _folded(text: str, ignore_case: bool) -> str:
