@@ -17,8 +17,8 @@ import pyarrow as pa
 
 import tamis
 from tamis import Engine, Templates, from_json, parse, read_events, read_json, read_ndjson, to_json
+from tamis.matching.covers.covers import cover_of
 from tamis.model.limits import LIMITS
-from tamis.predicates.normal import normalise
 
 SECONDS = 1.0
 
@@ -114,7 +114,7 @@ def attack_text(chance: random.Random) -> None:
     expression = parse(text)
     assert parse(str(expression)) == expression, text
     assert TEMPLATES.parse(text) == expression, text
-    normalise(expression)
+    cover_of(expression)
     engine = Engine(taxonomy={"doll": ["toy"]})
     engine.subscribe(text, id="x")
     assert engine.explain("x", EVENT).matches == (engine.match(EVENT) == ["x"]), text

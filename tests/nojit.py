@@ -31,6 +31,7 @@ SELECTION = {
     "arrays.thresholds": "published/frame/test_comparisons.py",
     "matching.boxes.layout": "matching/sieve/test_sieve.py",
     "matching.boxes.unresolved": "matching/segments/test_one_event.py",
+    "matching.evaluation": "matching/segments/test_one_event.py",
     "matching.lines": "matching/lines/test_forms.py",
     "matching.pairs": "matching/segments/test_matcher.py",
     "matching.segments": "matching/segments/test_matcher.py",

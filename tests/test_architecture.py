@@ -35,8 +35,8 @@ ROOMS: dict[str, list[str]] = {
 
 INNER: dict[str, list[str]] = {
     "matching": """
-        fallbacks batch setting pairs protocol lines axes points tests boxes sieve segments planning
-        scan capabilities
+        fallbacks batch setting pairs lines axes points covers protocol boxes sieve evaluation
+        segments planning scan capabilities
     """.split(),
     "published": """
         boxes index predicates selectivity counting clusters interval gryphon neon naive gough frame

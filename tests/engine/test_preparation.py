@@ -17,6 +17,7 @@ from tamis.engine.reader import SubscriptionReader
 from tamis.language import parser, template
 from tamis.language.parser import Parser
 from tamis.language.template import Templates
+from tamis.matching.covers import covers
 
 TEXT = "category = 'Toy' and price < 5"
 MORE = "title like '%oak%t_ble' and price * 2 < width"
@@ -42,7 +43,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         (template, "check_text"),
         (parser, "check_text"),
         (Parser, "parse"),
-        (reader, "normalise"),
+        (covers, "cover_of"),
         (SubscriptionReader, "check_id"),
         (reader, "check_supported"),
     ):
@@ -50,9 +51,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return found
 
 
-ONCE = dict.fromkeys(
-    ["split", "check_text", "parse", "normalise", "check_id", "check_supported"], 1
-)
+ONCE = dict.fromkeys(["split", "check_text", "parse", "cover_of", "check_id", "check_supported"], 1)
 
 
 @pytest.mark.parametrize("text", [TEXT, MORE])

@@ -29,9 +29,9 @@ from tamis.language.lexer import string_value
 from tamis.language.template import Split, Template
 from tamis.matching.boxes.shapes import Column, Shape
 from tamis.matching.capabilities import LoadsShapes, Refuses, capability
+from tamis.matching.covers.covers import Cover
 from tamis.matching.protocol import Load
 from tamis.matching.setting import Slot
-from tamis.predicates.normal import NormalForm
 from tamis.predicates.operands import Constant
 
 BLOCK = 100_000
@@ -54,7 +54,7 @@ class Block(NamedTuple):
     texts: pa.LargeStringArray
     rows: list[int]  # their numbers
     groups: list[Group]
-    singles: dict[int, NormalForm | None]  # those without a shape; None is not read yet
+    singles: dict[int, Cover | None]  # those without a shape; None is not read yet
     others: dict[int, Subscription]  # those with metadata, or disabled
     rejected: list[Rejected]
     remarks: list[Remark]
@@ -77,7 +77,7 @@ class BlockReader:
         """One block of rows."""
         taken: list[tuple[Row, str]] = []
         literals: dict[int, tuple[Template, list[int], list[list[str]]]] = {}
-        singles: dict[int, NormalForm | None] = {}
+        singles: dict[int, Cover | None] = {}
         others: dict[int, Subscription] = {}
         rejected: list[Rejected] = []
         remarks: list[Remark] = []
@@ -98,7 +98,7 @@ class BlockReader:
                     if new.subscription.metadata or not new.subscription.enabled:
                         others[place] = new.subscription
                     if new.subscription.enabled:
-                        singles[place] = new.form
+                        singles[place] = new.cover
                     remarks += new.remarks
                     taken.append((row, new.text))
             except TamisError as error:
@@ -164,14 +164,14 @@ class Bulk:
         singles = dict(block.singles)
         for group in block.groups:
             singles |= dict.fromkeys(self._take_group(group, first))
-        for place, form in singles.items():
+        for place, cover in singles.items():
             row = Row(block.rows[place], block.ids[place].as_py(), block.texts[place].as_py())
             try:
-                if form is None:
+                if cover is None:
                     prepared = self._reader.read(row)
                     self.remarks += prepared.remarks
-                    form = prepared.form
-                self._load.add(first + place, form)
+                    cover = prepared.cover
+                self._load.add(first + place, cover)
             except TamisError as error:
                 self.rejected.append(Rejected.of(row, error, collect=self._collect))
                 self.gone.add(first + place)

@@ -39,7 +39,6 @@ from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.operators.operator import Operator, to_operators
-from tamis.predicates.normal import normalise
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -289,11 +288,12 @@ class Engine:
     def cost(self, subscription: Source) -> Cost:
         """Estimate what an average event would pay for a subscription by itself, and why. ``plan``
         shows what the subscriptions cost that are there."""
+        from tamis.matching.covers.covers import cover_of
         from tamis.matching.planning.cost import cost_of
 
         expression, _ = self.subscriptions.reader.expression(subscription)
         check_supported(expression, self.subscriptions.world)
-        return cost_of(normalise(expression, self.limits))
+        return cost_of(cover_of(expression))
 
     def settle(self, timeout: float | None = None) -> None:
         """Wait until all subscriptions are in segments, and these are merged.

@@ -1,7 +1,7 @@
 """From what is handed over as a subscription to what a matcher takes, each step once.
 
     row ──id checked──text split──┬─template has a shape──> ShapedSubscription (shape, constants)
-                                  └─parsed, resolved, checked, normalised──> PreparedSubscription
+                                  └─parsed, resolved, checked, covered────> PreparedSubscription
 
 Nothing here changes an engine or warns: what a caller should know of a subscription (it never
 matches, it is costly) comes back as remarks.
@@ -29,12 +29,12 @@ from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.operators.operator import check_calls
 from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
-from tamis.predicates.normal import NormalForm, normalise
 from tamis.predicates.resolving import resolve
 from tamis.predicates.variables import check_variables
 
 if TYPE_CHECKING:
     from tamis.engine.shapes import ShapedSubscription, Shapes
+    from tamis.matching.covers.covers import Cover
 
 Source = str | Expression | Mapping[str, Any]
 """A subscription as text, as an expression, or in its JSON form."""
@@ -51,7 +51,7 @@ class PreparedSubscription(NamedTuple):
     """A subscription that a matcher can take."""
 
     subscription: Subscription
-    form: NormalForm
+    cover: Cover
     remarks: tuple[Remark, ...] = ()
 
     @property
@@ -127,22 +127,24 @@ class SubscriptionReader:
         return self.prepared(new)
 
     def prepared(self, new: Subscription) -> PreparedSubscription:
-        """A subscription that was parsed, checked and in its normal form."""
+        """A subscription that was parsed, checked, and what it is found by."""
         if self._only_attributes:
             _check_attributes_only(new.expression)
         check_supported(new.expression, self.world)
-        form = normalise(new.expression, self.world.limits)
-        return PreparedSubscription(new, form, tuple(self._remarks(new.id, form)))
+        from tamis.matching.covers.covers import cover_of
 
-    def _remarks(self, id: str, form: NormalForm) -> Iterable[Remark]:
+        cover = cover_of(new.expression)
+        return PreparedSubscription(new, cover, tuple(self._remarks(new.id, cover)))
+
+    def _remarks(self, id: str, cover: Cover) -> Iterable[Remark]:
         """What to say of a subscription; raises if it costs more than a limit allows."""
-        if form.never_matches:
+        if cover.never_matches:
             message = f"the subscription {id!r} contradicts itself and never matches"
             yield Remark(NeverMatchesWarning, message)
         elif self._knows_costs:
             from tamis.matching.planning.cost import REMEDY, costly
 
-            cost = costly(form, self.world.limits)
+            cost = costly(cover, self.world.limits)
             if cost is not None:
                 yield Remark(CostlyWarning, f"the subscription {id!r} costs {cost}; {REMEDY}")
 

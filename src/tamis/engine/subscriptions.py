@@ -34,7 +34,6 @@ from tamis.matching.setting import Setting, Slot
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.predicates.expression import Expression
-from tamis.predicates.normal import normalise
 
 if TYPE_CHECKING:
     from tamis.engine.shapes import ShapedSubscription
@@ -162,7 +161,7 @@ class Subscriptions(Lockable):
             assert by_shape is not None  # or the reader would have made no shape
             by_shape.add_shape(slot, new.shape, new.constants, gone)
         elif new.subscription.enabled:
-            matcher.add(slot, new.form, gone)
+            matcher.add(slot, new.cover, gone)
         else:
             matcher.remove(gone)
         if old is not None:
@@ -212,11 +211,13 @@ class Subscriptions(Lockable):
 
     def _loaded(self, store: Store, setting: Setting) -> Matcher:
         """A matcher with all subscriptions of a store."""
+        from tamis.matching.covers.covers import cover_of
+
         matcher = self._make(setting)
         load = matcher.load()
         for slot in store.slots():
             if slot not in store.disabled:
-                load.add(slot, normalise(setting.expressions(slot), setting.world.limits))
+                load.add(slot, cover_of(setting.expressions(slot)))
         load.install()
         return matcher
 
@@ -256,6 +257,8 @@ class Subscriptions(Lockable):
             self.reader = self._reader(None, self.reader.prefixes)
 
     def _change_world(self, world: World) -> None:
+        from tamis.matching.covers.covers import cover_of
+
         store, matcher, _ = self.index
         setting = self._new_setting(store, world)
         renumbers = capability(matcher, Renumbers)
@@ -267,7 +270,7 @@ class Subscriptions(Lockable):
             self._set(store, self._loaded(store, setting))
         else:
             some = {
-                slot: normalise(expression, world.limits)
+                slot: cover_of(expression)
                 for slot, expression in expressions.items()
                 if slot not in store.disabled
             }

@@ -12,12 +12,12 @@ from tamis.matching.batch import Batch
 from tamis.matching.protocol import Matcher
 from tamis.matching.setting import Setting, Slot
 from tamis.model.kinds import Value
-from tamis.predicates.normal import NormalForm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.matching.boxes.shapes import Shape
+    from tamis.matching.covers.covers import Cover
     from tamis.matching.segments.segment import Segment
     from tamis.matching.segments.statistics import AxisStatistics
 
@@ -109,7 +109,7 @@ class Renumbers(Protocol):
     def slots_of_terms(self) -> Collection[Slot]:
         """The subscriptions that a change of taxonomies may concern."""
 
-    def recompiled(self, some: Mapping[Slot, NormalForm], setting: Setting) -> Matcher:
+    def recompiled(self, some: Mapping[Slot, Cover], setting: Setting) -> Matcher:
         """Another matcher with the same subscriptions, some of them compiled again."""
 
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 from tamis.matching.batch import Batch
 from tamis.matching.setting import Slot
 from tamis.model.events.event import Event
-from tamis.predicates.normal import NormalForm
 
 if TYPE_CHECKING:
+    from tamis.matching.covers.covers import Cover
     from tamis.matching.pairs import Hits, Pairs
 
 
 class Load(Protocol):
     """Many subscriptions on their way into a matcher; nothing is changed before ``install``."""
 
-    def add(self, slot: Slot, form: NormalForm) -> None:
+    def add(self, slot: Slot, cover: Cover) -> None:
         """Take in one subscription."""
 
     def install(self, gone: Iterable[Slot] = ()) -> None:
@@ -44,7 +44,7 @@ class Matcher(Protocol):
     def __len__(self) -> int:
         """How many subscriptions there are."""
 
-    def add(self, slot: Slot, form: NormalForm, gone: Iterable[Slot] = ()) -> None:
+    def add(self, slot: Slot, cover: Cover, gone: Iterable[Slot] = ()) -> None:
         """Add a subscription and remove others, in one step: the next event sees both."""
 
     def remove(self, slots: Iterable[Slot]) -> None:

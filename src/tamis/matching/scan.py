@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from tamis.matching.pairs import Hits, Pairs, answered, asked_hits, limited
 from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
-from tamis.predicates.normal import NormalForm
+
+if TYPE_CHECKING:
+    from tamis.matching.covers.covers import Cover
 
 
 class Scan(Lockable):
@@ -28,9 +30,9 @@ class Scan(Lockable):
     def __len__(self) -> int:
         return len(self._expressions)
 
-    def add(self, slot: Slot, form: NormalForm, gone: Iterable[Slot] = ()) -> None:
+    def add(self, slot: Slot, cover: Cover, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription, in the place of others."""
-        self.change({slot: form.expression}, gone)
+        self.change({slot: cover.expression}, gone)
 
     def remove(self, slots: Iterable[Slot]) -> None:
         """Forget subscriptions."""
@@ -83,9 +85,9 @@ class ScanLoad:
         self._matcher = matcher
         self._new: dict[Slot, Expression] = {}
 
-    def add(self, slot: Slot, form: NormalForm) -> None:
+    def add(self, slot: Slot, cover: Cover) -> None:
         """Take in one subscription."""
-        self._new[slot] = form.expression
+        self._new[slot] = cover.expression
 
     def install(self, gone: Iterable[Slot] = ()) -> None:
         """Hand them over."""

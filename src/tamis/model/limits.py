@@ -22,7 +22,8 @@ class Limits:
     items: int = 10_000
     """Values of one ``in``, networks of one ``in cidr``, arguments of one call."""
     conjunctions: int = 1_024
-    """Conjunctions in the normal form of one subscription."""
+    """Conjunctions of a normal form, which ``covers`` and ``overlaps`` make of a subscription;
+    matching needs none. Beyond it they give up: nothing is covered, anything may overlap."""
     bindings: int = 100_000
     """Bindings that one clause may try on one event, and rows that one operator may give."""
     document: int = 16_777_216

@@ -147,6 +147,19 @@ def combined(
     return sets[0]
 
 
+def union_of(sets: Iterable[ValueSet]) -> ValueSet:
+    """The values that are in any of several sets."""
+    ranges: dict[Kind, list[Range]] = {}
+    booleans: set[bool] = set()
+    rest = False
+    for each in sets:
+        for kind, found in each.ranges.items():
+            ranges.setdefault(kind, []).extend(found)
+        booleans |= each.booleans
+        rest |= each.rest
+    return ValueSet({kind: _union(all) for kind, all in ranges.items()}, frozenset(booleans), rest)
+
+
 def prefixed(prefix: str) -> ValueSet:
     """The strings that begin with a prefix."""
     successor = _successor(prefix)

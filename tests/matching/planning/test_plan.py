@@ -14,6 +14,7 @@ import tamis
 from tamis.matching.axes.axis import AxisKey
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.boxes.layout import PRESENCE
+from tamis.matching.covers.covers import cover_of
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.planning import plan as module
 from tamis.matching.planning.plan import Plan, Stats, plan_of, stats_of
@@ -29,7 +30,6 @@ from tamis.matching.sieve.kernels import (
 from tamis.matching.sieve.keys import PROBE
 from tamis.matching.sieve.signatures import COPY, TEST
 from tamis.model.taxonomy.taxonomies import Taxonomies
-from tamis.predicates.normal import normalise
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -42,7 +42,7 @@ WINDOWS = [f"weight between {i} and {i + 10}" for i in range(200)]
 def segment_of(*texts, first=0, terms=NO_TERMS):
     builder = SegmentBuilder(terms)
     for slot, text in enumerate(texts, first):
-        builder.add(slot, normalise(tamis.parse(text)))
+        builder.add(slot, cover_of(tamis.parse(text)))
     return builder.finish()
 
 

@@ -19,6 +19,7 @@ import tamis
 from tamis.errors import EventError
 from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import Batch
+from tamis.matching.covers.covers import cover_of
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.points import of_columns as module
 from tamis.matching.points.of_columns import TooManyPointsError, UnsupportedTypeError, arrow_points
@@ -28,7 +29,6 @@ from tamis.matching.segments.view import pointed
 from tamis.model.events.readers import read_arrow
 from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates.expression import Expression
-from tamis.predicates.normal import normalise
 from tests.matching.strategies import PARENTS, POOLS, Tagged, record_batches, subscriptions
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -44,7 +44,7 @@ def axes_of(expressions: Sequence[Expression | str]) -> list[Axis]:
     builder = SegmentBuilder(TERMS)
     for slot, expression in enumerate(expressions):
         read = tamis.parse(expression) if isinstance(expression, str) else expression
-        builder.add(slot, normalise(read))
+        builder.add(slot, cover_of(read))
     return [each.finish()[0] for each in builder.axes.builders]
 
 

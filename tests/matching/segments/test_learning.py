@@ -14,6 +14,7 @@ import pytest
 import tamis
 from tamis.matching.batch import Batch, batches
 from tamis.matching.boxes.layout import PRESENCE
+from tamis.matching.covers.covers import cover_of
 from tamis.matching.planning.plan import plan_of
 from tamis.matching.segments import sample as module
 from tamis.matching.segments.builder import SegmentBuilder
@@ -29,7 +30,6 @@ from tamis.matching.segments.sample import (
 )
 from tamis.matching.segments.segment import Segment
 from tamis.matching.segments.statistics import AxisStatistics, smoothed
-from tamis.predicates.normal import normalise
 from tests.contract.strategies import dense_events, dense_expressions
 from tests.matching.strategies import PARENTS, record_batch, sample, subscriptions
 from tests.strategies import attribute_expressions
@@ -47,7 +47,7 @@ pytestmark = [
 def segment_of(*texts: str) -> Segment:
     builder = SegmentBuilder()
     for slot, text in enumerate(texts):
-        builder.add(slot, normalise(tamis.parse(text)))
+        builder.add(slot, cover_of(tamis.parse(text)))
     return builder.finish()
 
 

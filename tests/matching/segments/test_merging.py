@@ -20,6 +20,7 @@ from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import batches
 from tamis.matching.boxes import compiler as sides
 from tamis.matching.boxes.layout import Boxes, Statistics
+from tamis.matching.covers.covers import cover_of
 from tamis.matching.fallbacks import Fallbacks
 from tamis.matching.lines.forms import FORM_LINES
 from tamis.matching.lines.line import UNUSED, USED, WIDE
@@ -41,7 +42,6 @@ from tamis.matching.sieve.unbuild import boxes_of
 from tamis.model.limits import LIMITS
 from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.predicates.expression import Expression
-from tamis.predicates.normal import normalise
 from tests.contract.naive import count_bindings
 from tests.contract.strategies import dense_events, dense_expressions
 from tests.matching.lines.test_lines import (
@@ -266,7 +266,7 @@ class Subscriptions:
             load = matcher.load()
             for slot, expression in self.expressions.items():
                 if slot % count == number:
-                    load.add(slot, normalise(expression))
+                    load.add(slot, cover_of(expression))
             load.install()
         return matcher
 

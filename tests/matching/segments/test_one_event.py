@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.matching.segments import segment
 from tests.matching.segments.live_changes import snapshot_of
 
 pytestmark = [
@@ -89,13 +88,9 @@ events = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.parametrize(("few", "many"), [(8, 64), (0, 64), (8, 0), (1, 1)])
 @given(event=events)
-def test_one_event_matches_what_the_oracle_says(few: int, many: int, event: Any) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment, "FEW", few)
-        patch.setattr(segment, "MANY", many)
-        together, *alone = (engine.match(event) for engine in sieves())
+def test_one_event_matches_what_the_oracle_says(event: Any) -> None:
+    together, *alone = (engine.match(event) for engine in sieves())
     expected = sorted(scan().match(event))
     assert sorted(together) == expected
     assert sorted(id for found in alone for id in found) == expected

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis import Algorithm
-from tamis.predicates.normal import normalise
+from tamis.matching.covers.covers import cover_of
 from tamis.published import naive
 from tamis.published.boxes import BoxTable
 from tamis.published.frame import matcher as matcher_module
@@ -107,7 +107,7 @@ def test_comparisons_are_exact(
     if bulk:
         load = engine.subscriptions.index.matcher.load()
         for number, one in enumerate(expressions.values()):
-            load.add(number, normalise(one))
+            load.add(number, cover_of(one))
             engine.subscriptions.index.store.add(
                 str(number), engine.subscriptions.index.store.reserve(str(number), str(one))
             )

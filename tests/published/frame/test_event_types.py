@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis import Algorithm
 from tamis.errors import TamisError
-from tamis.predicates.normal import normalise
+from tamis.matching.covers.covers import cover_of
 from tamis.published import naive
 from tamis.published.boxes import BoxTable, Points
 from tamis.published.frame.event_types import typed
@@ -30,7 +30,7 @@ PATH = ("event_type",)
 
 
 @pytest.mark.parametrize(
-    ("text", "type", "literals", "sides"),
+    ("text", "type", "others", "sides"),
     [
         ("event_type contains 'toys' and price < 5", "toys", 0, 1),
         ("event_type = 'toys' and price < 5", "toys", 0, 2),
@@ -47,10 +47,10 @@ PATH = ("event_type",)
         ("price < 5", None, 0, 1),
     ],
 )
-def test_the_type_of_a_conjunction(text: str, type: str | None, literals: int, sides: int) -> None:
-    (conjunction,) = normalise(tamis.parse(text)).conjunctions
-    found, left = typed(conjunction, PATH)
-    assert (found, len(left.literals), len(left.box)) == (type, literals, sides)
+def test_the_type_of_a_condition(text: str, type: str | None, others: int, sides: int) -> None:
+    (condition,) = cover_of(tamis.parse(text)).conditions
+    found, left = typed(condition, PATH)
+    assert (found, len(left.literals) + len(left.found), len(left.sides)) == (type, others, sides)
 
 
 class Typed(Naive):

@@ -9,7 +9,7 @@ import pytest
 import tamis
 from tamis import Algorithm
 from tamis.errors import LimitError
-from tamis.predicates.normal import normalise
+from tamis.matching.covers.covers import cover_of
 from tamis.published.frame.loading import PublishedLoad
 from tamis.published.frame.matcher import PublishedMatcher
 
@@ -19,7 +19,7 @@ TEXTS = [
     "a between 1 and 7 and b between 2 and 9 and c between 3 and 4 and d < 8",
     "event_type contains 'toys' and e = 1",
     "a > 2 and d between 1 and 2 and b = 6 and c between 2 and 5 and e > 3",
-    "a < b and a > 1",
+    "a > 1 and b is present",
     "b in (1, 2, 3) and c in (4, 5) and d in (6, 7, 8)",
     "a = 1 or b = 1 or c = 1",
     "e = 1",
@@ -39,7 +39,7 @@ def gough(nodes: int) -> PublishedMatcher:
 def load_into(matcher: PublishedMatcher, texts: dict[int, str]) -> PublishedLoad:
     load = matcher.load()
     for slot, text in texts.items():
-        load.add(slot, normalise(tamis.parse(text)))
+        load.add(slot, cover_of(tamis.parse(text)))
     return load
 
 

@@ -1,21 +1,21 @@
-"""From a conjunction to boxes: its sides as intervals of axes, and the products of those.
+"""From a condition to boxes: its sides as intervals of axes, and the products of those.
 
     color in ('red', 'blue') and price < 5 and title like '%oak%'
 
     axis                 intervals                   boxes: one for each combination
     color (string)       'red' | 'blue'              red, below 5, a title that is a string
     price (number)       below 5                     blue, below 5, a title that is a string
-    title (string)       everything                  (the test of the text is left to the oracle)
+    title (string)       everything                  and 'oak' must be found in it
 
-A conjunction whose sides have too many combinations is not multiplied out: the sides with the most
-intervals are widened to one that holds them all, and the oracle decides on what passes.
+A condition whose sides have too many combinations is not multiplied out: all but the most selective
+ones are widened to one interval that holds them all, and what passes is evaluated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,61 +23,75 @@ from tamis.matching.axes.axis import GREATEST, LEAST, AxisKey, Bound, Interval, 
 from tamis.matching.axes.builder import AxisBuilder
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.axes.sort import LINES, SORTS, AxisSort
-from tamis.matching.boxes.derived import derived_set, most_selective
+from tamis.matching.covers.chances import chance_of, chance_within
+from tamis.matching.covers.covers import Condition
+from tamis.matching.covers.leaves import Holds, Place
 from tamis.matching.lines.registry import MISSING, PRESENT, PresenceLine
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.points.of_one_event import Projection
-from tamis.matching.tests.column_tests import is_checked
 from tamis.model.kinds import Kind
 from tamis.model.paths import Path
 from tamis.predicates.expression import (
     Comparison,
     Contains,
     In,
-    InCidr,
     IsA,
     Present,
-    TextTest,
 )
-from tamis.predicates.normal import Conjunction, Literal
+from tamis.predicates.normal import Literal
 from tamis.predicates.operands import Attribute, operands_within
 from tamis.predicates.region_literals import attributes_of, is_opaque
 from tamis.predicates.valueset import GREATEST as LAST
 from tamis.predicates.valueset import LEAST as FIRST
 from tamis.predicates.valueset import Cut, ValueSet, points
 
-MAX_BOXES = 1_024
-"""Boxes that one conjunction may become, unless a single side alone has more intervals."""
+MAX_BOXES = 64
+"""Boxes that one condition may become, unless a single side alone has more intervals."""
 MAX_AXES = 2_000
 """Axes of one segment; what rarer attributes are asked is left to the oracle."""
 MAX_FOUND = 200
 """Axes of found things; what is sought in more attributes is tested, not sought."""
 
-Key = TypeVar("Key", int, AxisKey)
 RangeEnd = tuple[int, Cut | None]
 Box = list[tuple[int, Interval]]
 """The axes, by number, and the interval of each."""
+AxisSide = tuple[int, list[Interval]]
+"""An axis, by its number, and the intervals of it, any one of them."""
+_EVERYTHING = Interval(Bound(0, LEAST), Bound(0, GREATEST))
+_PRESENT = known_interval(PRESENT, PRESENT, PresenceLine.size)
+_PRESENT_OR_NOT = known_interval(PRESENT, MISSING, PresenceLine.size)
+FOUND = -1
+"""The number of the option that is about found things."""
 
 
-class CompiledConjunction(NamedTuple):
-    """The boxes of a conjunction, what is sought besides, and what is left to be tested then."""
+class Option(NamedTuple):
+    """A side of several intervals: how likely it is met, and how many boxes it makes of one."""
+
+    chance: float
+    intervals: int
+
+
+class CompiledCondition(NamedTuple):
+    """The boxes of a condition, what must be found besides, and what is left to be evaluated."""
 
     boxes: list[Box]
-    sought: tuple[int, Interval] | None
-    tests: tuple[Literal, ...]
-    oracle: bool
-    """Whether only the oracle can tell the rest."""
+    found: AxisSide | None
+    """An axis of found things, by its number among these, and what is sought there."""
+    left: tuple[Literal, ...]
+    """Literals of which the boxes say nothing, or too little."""
+    exact: bool
+    """Whether the boxes, with what is found and the literals that are left, say it all."""
 
     @property
-    def exact(self) -> bool:
-        """Whether the boxes say it all."""
-        return self.sought is None and not self.tests and not self.oracle
+    def says_all(self) -> bool:
+        """Whether a condition holds when a box is stabbed and something is found."""
+        return self.exact and not self.left
 
 
-class CompiledForm(NamedTuple):
-    """The conjunctions of a subscription, compiled."""
+class CompiledCover(NamedTuple):
+    """The conditions of a subscription, compiled."""
 
-    parts: list[CompiledConjunction]
+    parts: list[CompiledCondition]
     is_plain: bool
     """Whether boxes say all that it says, so that a stabbed box is a match."""
 
@@ -91,6 +105,10 @@ class BoxCompiler:
         self._terms = terms
         self._numbers: dict[AxisKey, int] = {}
         self.builders: list[Any] = []
+        self._sides: dict[tuple[Place, int], tuple[ValueSet, AxisSide | None]] = {}
+        """What sets of values have become, by their places and identities; they are kept here, so
+        that no other set has their identities."""
+        self._found_numbers: dict[AxisKey, int] = {}
         self.found: list[AxisBuilder] = []
         """Axes of found things, numbered for themselves."""
 
@@ -106,57 +124,82 @@ class BoxCompiler:
         """A new axis."""
         return AxisBuilder(key, self._terms)
 
-    def compile_all(self, conjunctions: Iterable[Conjunction]) -> CompiledForm:
-        """The boxes of a subscription that is true when one of its conjunctions is."""
-        parts = [self.compile(conjunction) for conjunction in conjunctions]
-        return CompiledForm(parts, all(part.exact for part in parts))
+    def compile_all(self, conditions: Iterable[Condition]) -> CompiledCover:
+        """The boxes of the conditions of a subscription."""
+        self._sides.clear()
+        conditions = list(conditions)
+        parts = [self.compile(condition) for condition in conditions]
+        whole = all(condition.whole for condition in conditions)
+        boxes_say_all = all(part.says_all and part.found is None for part in parts)
+        return CompiledCover(parts, whole and boxes_say_all)
 
-    def compile(self, conjunction: Conjunction) -> CompiledConjunction:
-        """The boxes of a conjunction, and what they do not say."""
+    def compile(self, condition: Condition) -> CompiledCondition:
+        """The boxes of a condition, and what they do not say."""
         sides: dict[int, list[Interval]] = {}
-        sets, others = side_sets(conjunction)
+        options: dict[int, Option] = {}
         exact = True
-        for key, values in sets.items():
-            number = self.number(key)
-            if number is None:
+        for place, values in condition.sides.items():
+            side = self.side(place, values)
+            if side is None:
                 exact = False
-            else:
-                sides[number] = list(self._intervals(number, values))
-        tests = []
-        for literal in sorted(others, key=is_opaque):
-            if self._add_literal(literal, sides):
                 continue
-            if is_checked(literal):
-                tests.append(literal)
+            number, sides[number] = side
+            if len(sides[number]) > 1:
+                options[number] = Option(chance_within(values), len(sides[number]))
+        left = [each for each in condition.literals if not self._add_literal(each, sides)]
+        found = self._sought(condition.found, options)
+        for each in condition.found:
+            self._require(each, sides)
+        exact &= len(condition.found) == (found is not None)
+        for number in widened(options):
+            exact = False
+            if number == FOUND:
+                found = None
             else:
-                exact = False
-        sought = self._sought(tests)
-        exact &= _widen(sides)
+                intervals = sides[number]
+                sides[number] = [Interval(intervals[0].low, intervals[-1].high)]
         numbers = sorted(sides)
         combinations = product(*(sides[number] for number in numbers))
         boxes = [list(zip(numbers, combination)) for combination in combinations]
-        return CompiledConjunction(boxes, sought, tuple(tests), not exact)
+        return CompiledCondition(boxes, found, tuple(left), exact)
 
-    def _sought(self, tests: list[Literal]) -> tuple[int, Interval] | None:
-        """The axis of found things, by its number, and what is sought there: the longest text of
-        all tests, or a value. A test that says no more than that is taken out."""
-        best = most_selective(tests)
-        number = None if best is None else self._found_number(best.key)
-        if best is None or number is None:
+    def _sought(self, found: Sequence[Holds], options: dict[int, Option]) -> AxisSide | None:
+        """The rarest of the things that must be found, as an option for boxes."""
+        if not found or not self.most_found:
             return None
-        if best.whole:
-            tests.remove(best.literal)
-        (interval,) = self._ranges(self.found[number], points([best.value]))
-        return number, interval
+        rarest = min(found, key=chance_of)
+        side = self.found_side(rarest)
+        if side is not None:
+            options[FOUND] = Option(chance_of(rarest), len(side[1]))
+        return side
 
-    def _found_number(self, key: AxisKey) -> int | None:
-        keys = [builder.key for builder in self.found]
-        if key in keys:
-            return keys.index(key)
-        if len(keys) >= self.most_found:
-            return None
-        self.found.append(AxisBuilder(key))
-        return len(keys)
+    def side(self, place: Place, values: ValueSet) -> AxisSide | None:
+        """The axis of a set of values, by its number, and the set as intervals of it; None if
+        there is no room for the axis. It is found once for all conditions of a subscription."""
+        known = self._sides.get((place, id(values)))
+        if known is None:
+            key = place if isinstance(place, AxisKey) else AxisKey(place, sort_of(values))
+            number = self.number(key)
+            side = None if number is None else (number, list(self._intervals(number, values)))
+            known = self._sides[place, id(values)] = values, side
+        return known[1]
+
+    def known_side(self, literal: Literal) -> AxisSide | None:
+        """The same of a literal that says something by ranks that do not depend on constants."""
+        known = self._known_side(literal)
+        number = None if known is None else self.number(known[0])
+        return None if known is None or number is None else (number, known[1])
+
+    def found_side(self, found: Holds) -> AxisSide | None:
+        """The axis of found things, by its number among these, and things to be found there; None
+        if there is no room for the axis."""
+        number = self._found_numbers.get(found.key)
+        if number is None:
+            if len(self.found) >= self.most_found:
+                return None
+            number = self._found_numbers[found.key] = len(self.found)
+            self.found.append(AxisBuilder(found.key))
+        return number, list(self._ranges(self.found[number], points(found.things)))
 
     def _intervals(self, number: int, values: ValueSet) -> Iterable[Interval]:
         """A set of values as intervals of its axis."""
@@ -177,36 +220,42 @@ class BoxCompiler:
         _, value, after = cut  # type: ignore[misc]  # it is no end of the line
         return Bound(line, builder.lines[line].add(value, bool(after)))
 
-    def _add_literal(self, literal: Literal, sides: dict[int, list[Interval]]) -> bool:
-        """Narrow the sides by what a literal implies; return whether that says it all."""
+    def _known_side(self, literal: Literal) -> tuple[AxisKey, list[Interval]] | None:
+        """The axis on which a literal is ranks that do not depend on constants, and these."""
         node, positive = literal
         if isinstance(node, Present):
             rank = PRESENT if positive else MISSING
             key = AxisKey(node.attribute.path, AxisSort.PRESENCE)
-            return self._narrow(sides, key, [known_interval(rank, rank, PresenceLine.size)])
+            return key, [known_interval(rank, rank, PresenceLine.size)]
         if isinstance(node, IsA):
             line = self._terms.of(node.attribute.path)
             assert line is not None  # the engine refuses what has none
             kinds = line.kinds_of(str(node.ancestor.value), positive)
             intervals = [known_interval(low, high, line.size) for low, high in kinds]
-            return self._narrow(sides, AxisKey(node.attribute.path, AxisSort.TERM), intervals)
-        if isinstance(node, TextTest | InCidr):  # unknown of all but strings
-            key = AxisKey(node.attribute.path, AxisSort.STRING)
-            self._require(sides, key)
-        elif isinstance(node, Comparison | Contains | In):
-            present = [known_interval(PRESENT, PRESENT, PresenceLine.size)]
+            return AxisKey(node.attribute.path, AxisSort.TERM), intervals
+        return None
+
+    def _add_literal(self, literal: Literal, sides: dict[int, list[Interval]]) -> bool:
+        """Narrow the sides by what a literal implies; return whether that says it all."""
+        known = self._known_side(literal)
+        if known is not None:
+            return self._narrow(sides, *known)
+        node = literal.predicate
+        if isinstance(node, Comparison | Contains | In):
             for path in _paths(node):
-                self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), present)
+                self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), [_PRESENT])
         elif is_opaque(literal):  # true of anything, yet events must bring these attributes
-            either = [known_interval(PRESENT, MISSING, PresenceLine.size)]
             for path in attributes_of(node):
-                self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), either)
+                self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), [_PRESENT_OR_NOT])
         return False
 
-    def _require(self, sides: dict[int, list[Interval]], key: AxisKey) -> None:
-        number = self.number(key)
-        if number is not None and number not in sides:
-            sides[number] = [Interval(Bound(0, LEAST), Bound(0, GREATEST))]
+    def _require(self, found: Holds, sides: dict[int, list[Interval]]) -> None:
+        """Ask for the attribute in which something must be found."""
+        path, sort, _ = found.key
+        if sort is AxisSort.CONTAINED:
+            self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), [_PRESENT])
+        else:
+            self._narrow(sides, AxisKey(path, AxisSort.STRING), [_EVERYTHING])
 
     def _narrow(
         self, sides: dict[int, list[Interval]], key: AxisKey, intervals: list[Interval]
@@ -233,20 +282,6 @@ class LiveBoxCompiler(BoxCompiler):
         axis = LiveAxis(key, self._terms)
         self.projection.add(axis)
         return axis
-
-
-def side_sets(conjunction: Conjunction) -> tuple[dict[AxisKey, ValueSet], list[Literal]]:
-    """The sets of values that a conjunction asks for, by their axes, and all other literals."""
-    sets = {AxisKey(path, sort_of(values)): values for path, values in conjunction.box.items()}
-    others = []
-    for literal in conjunction.literals:
-        found = derived_set(literal)
-        if found is None:
-            others.append(literal)
-        else:
-            key, values = found
-            sets[key] = sets[key] & values if key in sets else values
-    return sets, others
 
 
 def sort_of(values: ValueSet) -> AxisSort:
@@ -298,24 +333,15 @@ def tells_gaps(values: ValueSet) -> bool:
     return any(low[:2] != high[:2] or low[2:] != (0,) for low, high in ends)
 
 
-def _widen(sides: dict[int, list[Interval]]) -> bool:
-    """Widen sides until their combinations are few; return whether none had to be."""
-    wide = sides_to_widen({number: len(intervals) for number, intervals in sides.items()})
-    for number in wide:
-        intervals = sides[number]
-        sides[number] = [Interval(intervals[0].low, intervals[-1].high)]
-    return not wide
-
-
-def sides_to_widen(counts: Mapping[Key, int]) -> list[Key]:
-    """Those sides, of so many intervals each, that would have too many combinations with others."""
-    total = 1
-    found = []
-    for key, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
-        if total > 1 and total * count > MAX_BOXES:
-            found.append(key)
+def widened(options: Mapping[int, Option]) -> list[int]:
+    """Those of some sides of several intervals that are not multiplied out: the most selective is
+    in any case, others as long as there are few combinations."""
+    total, found = 1, []
+    for number, option in sorted(options.items(), key=lambda item: item[1]):
+        if total > 1 and total * option.intervals > MAX_BOXES:
+            found.append(number)
         else:
-            total *= count
+            total *= option.intervals
     return found
 
 

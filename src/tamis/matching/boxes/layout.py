@@ -29,12 +29,12 @@ from tamis.arrays.types import (
     Offsets,
     Ranks,
 )
+from tamis.matching.covers.chances import PRESENCE
 
 # What a constraint allows a sieve to do with it. AT_LEAST and AT_MOST are one-sided: sorted by
 # their constant, the satisfied ones are one slice. A full interval is an AT_LEAST of rank 0.
 EQUAL, AT_LEAST, AT_MOST, BETWEEN = 0, 1, 2, 3
 
-PRESENCE = 0.75  # assumed of an attribute about which nothing is known
 MAX_ATTRIBUTES = 2046  # an attribute's number takes eleven bits of a signature's code
 
 

@@ -7,7 +7,7 @@
     price (number)      before □1  after □2
 
 The shape is found by trial: the holes are filled with *markers*, constants that no two holes
-share and that ascend with the holes, the normal form is taken, and each of its cuts is traced back
+share and that ascend with the holes, the cover is taken, and each of its cuts is traced back
 to the hole whose marker it holds. That is only right if it does not matter how the real constants
 are ordered. So a shape must be a plain conjunction of predicates, in which each side depends on
 one hole (``x != □``), on a lower and an upper one (if these cross, nothing is between them), or on
@@ -35,10 +35,11 @@ from tamis.matching.boxes.compiler import (
     tells_gaps,
 )
 from tamis.matching.boxes.unresolved import BoxRows, Side
+from tamis.matching.covers.covers import cover_of
+from tamis.matching.covers.leaves import path_of
 from tamis.model.kinds import Kind, Value, kind_of
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import And, Expression, Not, Or, Pattern, TextTest, TruthTest
-from tamis.predicates.normal import normalise
 from tamis.predicates.valueset import ValueSet
 
 Column = Any
@@ -110,13 +111,16 @@ def shape_of(fill: Callable[[Sequence[Value]], Expression], kinds: Sequence[Kind
     markers = [_marker(kind, hole) for hole, kind in enumerate(kinds)]
     try:
         expression = fill(markers)
-        form = normalise(expression)
+        conditions = cover_of(expression).conditions
     except TamisError:
         return None
-    if not _is_plain(expression) or len(form.conjunctions) != 1 or form.conjunctions[0].literals:
+    if not _is_plain(expression) or len(conditions) != 1:
+        return None
+    places, others, literals, whole = conditions[0]
+    if others or literals or not whole or any(isinstance(place, AxisKey) for place in places):
         return None
     holes = {(kind_of(marker), marker): hole for hole, marker in enumerate(markers)}
-    sides = [_side(path, values, holes) for path, values in form.conjunctions[0].box.items()]
+    sides = [_side(path_of(place), values, holes) for place, values in places.items()]
     found = [side for side in sides if side is not None]
     used = {end.hole for side in found for range_ in side.ranges for end in range_} - {None}
     complete = len(found) == len(sides) and len(used) == len(kinds)

@@ -1,4 +1,4 @@
-"""What a subscription costs events, estimated from its normal form alone, before there is a plan.
+"""What a subscription costs events, estimated from its cover alone, before there is a plan.
 
     kind = 'a' and title matches '[ab]+'        1 event in 178 has kind 'a' and a title: 2 ns
     title matches '[ab]+'                       no key: every event that has a title: 227 ns
@@ -10,28 +10,24 @@ a key lets it pass. How likely that is, is assumed; the plan of what is there (p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
 from tamis.errors import LimitError
-from tamis.matching.boxes.compiler import MAX_BOXES, axis_ranges, side_sets, sides_to_widen
-from tamis.matching.boxes.derived import most_selective
-from tamis.matching.boxes.layout import PRESENCE
+from tamis.matching.covers.chances import PRESENCE, chance_of
+from tamis.matching.covers.covers import Condition, Cover, needed_by
+from tamis.matching.covers.formula import Every, Formula, Some
+from tamis.matching.covers.leaves import Lacks, is_tested
 from tamis.matching.planning.tables import figure
 from tamis.matching.sieve.signatures import TEST
-from tamis.matching.tests.column_tests import is_checked
 from tamis.model.limits import Limits
 from tamis.model.paths import Path, format_path
-from tamis.predicates.expression import Comparison, Contains, Expression, IsA, Present, TextTest
-from tamis.predicates.normal import Conjunction, Literal, NormalForm
-from tamis.predicates.operands import Attribute, operands_within
-from tamis.predicates.valueset import GREATEST, LEAST, Range, ValueSet
+from tamis.predicates.expression import Comparison, Expression, IsA, Present, TextTest
+from tamis.predicates.normal import Literal
 
-CHECK, PATTERN, ORACLE = 100.0, 300.0, 20_000.0
-"""Nanoseconds, measured: a test of one value by Arrow, by RE2, and of an event by the oracle."""
-VALUE, WINDOW, HALF = 0.01, 0.1, 0.5
-"""How likely an attribute that is there has a given value, lies in a range, or above a constant."""
+EVALUATION, CHECK, PATTERN, ORACLE = 200.0, 100.0, 300.0, 20_000.0
+"""Nanoseconds, measured: an evaluation, a test of one value by Arrow or by RE2, and the oracle."""
 REMEDY = "add a clause that few events satisfy, such as an equality"
 _MOST_NAMED = 3
 _HARDLY = 1e-9
@@ -47,9 +43,10 @@ class Cost(NamedTuple):
         return f"about {figure(self.nanoseconds)} ns an event ({self.reason})"
 
 
-def cost_of(form: NormalForm) -> Cost:
-    """What a subscription costs: the sum of its alternatives, and the reason of the dearest."""
-    costs = [_conjunction_cost(conjunction) for conjunction in form.conjunctions]
+def cost_of(cover: Cover) -> Cost:
+    """What a subscription costs: the sum of its conditions, and the reason of the dearest."""
+    behind = _Rest.of([] if cover.is_whole else _literals(cover.formula), not cover.is_whole)
+    costs = [_condition_cost(condition, behind) for condition in cover.conditions]
     if not costs:
         return Cost(0.0, "it never matches")
     reason = max(costs).reason
@@ -57,91 +54,72 @@ def cost_of(form: NormalForm) -> Cost:
     return Cost(sum(cost.nanoseconds for cost in costs), reason + more)
 
 
-def costly(form: NormalForm, limits: Limits) -> Cost | None:
+def costly(cover: Cover, limits: Limits) -> Cost | None:
     """What a subscription costs, if that is much; a LimitError if it is too much."""
-    most = TEST * len(form.conjunctions)
-    if most <= min(limits.cost, limits.costly) and all(map(_is_plain, form.conjunctions)):
+    most = TEST * len(cover.conditions)
+    if most <= min(limits.cost, limits.costly) and all(map(_is_plain, cover.conditions)):
         return None  # as most are, which need no closer look
-    cost = cost_of(form)
+    cost = cost_of(cover)
     if cost.nanoseconds > limits.cost:
         raise LimitError(f"it costs {cost}: the limit is {figure(limits.cost)} ns; {REMEDY}")
     return cost if cost.nanoseconds > limits.costly else None
 
 
-def _is_plain(conjunction: Conjunction) -> bool:
-    """Whether a conjunction becomes boxes for certain, and no more than that."""
-    sides = conjunction.box.values()
-    counts = (2 + sum(map(len, values.ranges.values())) for values in sides)
-    return not conjunction.literals and (len(sides) < 2 or prod(counts) <= MAX_BOXES)
+def _is_plain(condition: Condition) -> bool:
+    """Whether a condition is boxes and no more than that."""
+    return condition.whole and not condition.found and not condition.literals
 
 
-def _conjunction_cost(conjunction: Conjunction) -> Cost:
-    sets, others = side_sets(conjunction)
-    counts = {key: len(axis_ranges(values, key.sort)) for key, values in sets.items()}
-    wide = sides_to_widen(counts)
-    chances = [1.0 if key in wide else _chance(values) for key, values in sets.items()]
-    chances += [_literal_chance(literal) for literal in others]
-    tests = [literal for literal in others if is_checked(literal)]
-    left = [node for node, _ in others if not isinstance(node, Present | IsA)]
-    sought = most_selective(tests)
-    if sought is not None:
-        chances.append(VALUE)
-        if sought.whole:
-            tests.remove(sought.literal)
-            left.remove(sought.literal.predicate)
-    needed = {*conjunction.box, *_needed(conjunction.literals)}
+def _literals(formula: Formula) -> Iterator[Literal]:
+    """The literals of a formula."""
+    if isinstance(formula, Literal):
+        yield formula
+    elif isinstance(formula, Lacks) and isinstance(formula.part, Literal):
+        yield formula.part
+    elif isinstance(formula, Every | Some):
+        for part in formula.parts:
+            yield from _literals(part)
+
+
+class _Rest(NamedTuple):
+    """What is left to do when a condition holds."""
+
+    evaluated: bool
+    tests: list[Expression]
+    asks: bool
+    """Whether the oracle must be asked."""
+
+    @classmethod
+    def of(cls, literals: Iterable[Literal], evaluated: bool) -> _Rest:
+        left = [each for each in dict.fromkeys(literals) if not _is_known(each)]
+        tests = [literal.predicate for literal in left if is_tested(literal)]
+        return cls(evaluated, tests, len(tests) < len(left))
+
+
+def _is_known(literal: Literal) -> bool:
+    return isinstance(literal.predicate, Present | IsA)
+
+
+def _condition_cost(condition: Condition, behind: _Rest) -> Cost:
+    evaluated, tests, asks = behind
+    if condition.whole:
+        evaluated, tests, asks = _Rest.of(condition.literals, len(condition.found) > 1)
+    needed = {*needed_by(condition)}
+    chances = [*map(chance_of, condition.leaves)]
     chance = PRESENCE ** len(needed) * prod(chances)
-    asks = bool(wide) or len(left) > len(tests)
-    price = TEST + sum(_price(node) for node in left) + ORACLE * asks
-    has_key = any(each < 1.0 for each in chances)
-    return Cost(chance * price, f"{_who(has_key, chance, needed)} {_what(left, asks)}")
-
-
-def _chance(values: ValueSet) -> float:
-    """How likely a value lies in a set."""
-    found = HALF * len(values.booleans) + values.rest
-    for ranges in values.ranges.values():
-        ends = (ranges[0][0] == LEAST) + (ranges[-1][1] == GREATEST)
-        windows = sum(not _is_value(each) for each in ranges)
-        likely = VALUE * (len(ranges) - windows) + WINDOW * windows
-        found += (min(HALF, likely), HALF, 1.0)[ends]
-    return min(found, 1.0)
-
-
-def _is_value(each: Range) -> bool:
-    low, high = each
-    return len(low) > 1 and len(high) > 1 and low[1] == high[1]
-
-
-def _literal_chance(literal: Literal) -> float:
-    """How likely what can be a key of a literal lets an event pass; a test can be none."""
-    node, positive = literal
-    if isinstance(node, Present):
-        return 1.0 if positive else 1.0 - PRESENCE
-    return WINDOW if isinstance(node, IsA) and positive else 1.0
-
-
-def _needed(literals: Sequence[Literal] | frozenset[Literal]) -> set[Path]:
-    """The attributes without which literals are not true."""
-    return {
-        term.path
-        for node, positive in literals
-        if positive or not isinstance(node, Present)
-        for side in node.operands()
-        for term in operands_within(side)
-        if isinstance(term, Attribute)
-    }
+    price = TEST + EVALUATION * evaluated + sum(map(_price, tests)) + ORACLE * asks
+    who = _who(any(each < 1.0 for each in chances), chance, needed)
+    return Cost(chance * price, f"{who} {_what(tests, asks, evaluated)}")
 
 
 def _price(node: Expression) -> float:
-    """What a test costs; that of the oracle is not in it."""
-    return _TESTS[_kind(node)] if is_checked(Literal(node, True)) else 0.0
+    """What a test costs."""
+    return _TESTS[_kind(node)]
 
 
 _TESTS = {
     "a regular expression": PATTERN,
     "a search in its text": CHECK,
-    "a search among its values": CHECK,
     "a comparison of attributes": CHECK,
 }
 
@@ -151,8 +129,6 @@ def _kind(node: Expression) -> str:
     if isinstance(node, TextTest):
         pattern = node.operator in ("like", "matches")
         return "a regular expression" if pattern else "a search in its text"
-    if isinstance(node, Contains):
-        return "a search among its values"
     assert isinstance(node, Comparison)
     return "a comparison of attributes"
 
@@ -167,8 +143,10 @@ def _who(has_key: bool, chance: float, needed: set[Path]) -> str:
     return "no key: every event" + (f" that has {named}{more}" if named else "")
 
 
-def _what(left: Sequence[Expression], asks: bool) -> str:
+def _what(left: Sequence[Expression], asks: bool, evaluated: bool) -> str:
     if asks:
         return "is decided by the oracle, in Python"
+    if evaluated and not left:
+        return "is evaluated"
     said = dict.fromkeys(sorted(map(_kind, left), key=_TESTS.__getitem__, reverse=True))
     return f"is tested by {' and '.join(said)}" if said else "is tested against its box"

@@ -192,7 +192,7 @@ def plan_of(segments: Sequence[Segment], statistics: Expectations | None = None)
             for words, figures in zip(words_of(sieve, axes), zip(*columns)):
                 row: tuple[Any, ...] = (words, *figures, residual, number)
                 groups.append(Group(*row))
-            table = segment.checks.conjunctions.slot
+            table = segment.evaluation.entries.slot
             slots = table[access.unserved] if residual else access.unserved
             unserved.append(slots.astype(np.int64))
     groups.sort(key=lambda group: -group.cost)

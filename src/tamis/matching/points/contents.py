@@ -11,13 +11,13 @@ have a sieve of their own and cost nothing where nothing is found.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.arrays.sharing import lazy
 from tamis.arrays.substring_search import SubstringSearch
-from tamis.arrays.types import Int32s
+from tamis.arrays.types import Int32s, Offsets
 from tamis.matching.axes.axis import Axis
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
@@ -32,6 +32,14 @@ POINTS = 1 << 16
 """Points that are made of what was found at a time."""
 
 
+class FoundThings(NamedTuple):
+    """What was found on one axis in the texts, or lists, of some points."""
+
+    text: Int32s  # of each point: the number of its text, or -1
+    start: Offsets  # of what was found in each text, and the end of the last one's
+    rank: Int32s  # of each thing, ascending for each text
+
+
 class ContentAxis:
     """An axis of found things, which is the last one of its sieve."""
 
@@ -40,22 +48,38 @@ class ContentAxis:
 
     @lazy
     def _search(self) -> SubstringSearch:
+        return SubstringSearch(self._line.strings())
+
+    @property
+    def _line(self) -> StringLine:
         (line,) = self.axis.lines
         assert isinstance(line, StringLine)
-        return SubstringSearch(line.strings())
+        return line
 
-    def points(self, points: Points, batch: Batch) -> Iterator[tuple[Int32s, Int32s]]:
-        """The numbers of points, and these points with a rank on this axis, in pieces."""
+    def find(self, points: Points, batch: Batch) -> FoundThings:
+        """What is found in the texts, or lists, of points."""
         if self.axis.key.sort is AxisSort.CONTAINED:
             owner, rank = self.contained(batch)
-            index: Any = np.arange(len(points.ranks)) if points.row is None else points.row
+            rows: Any = np.arange(len(points.ranks)) if points.row is None else points.row
+            text, texts = rows.astype(np.int32), len(batch)
         else:
+            path = self.axis.key.path
             owner, rank = self._substrings(points)
-            index = points.values[self.axis.key.path]
-        order = np.argsort(owner, kind="stable")
-        owner, rank = owner[order], rank[order]
-        start, stop = (np.searchsorted(owner, index, side) for side in ("left", "right"))
-        counts = np.where(index < 0, 0, stop - start)
+            text = points.values[path]
+            strings = points.strings(path)
+            texts = 0 if strings is None else len(strings)
+            text = text if texts else np.full(len(text), -1, np.int32)
+        order = np.lexsort((rank, owner))
+        count = np.bincount(owner, minlength=texts)
+        start = np.concatenate((np.zeros(1, np.int64), np.cumsum(count)))
+        return FoundThings(text, start, rank[order].astype(np.int32))
+
+    def points(self, points: Points, found: FoundThings) -> Iterator[tuple[Int32s, Int32s]]:
+        """The numbers of points, and these points with a rank on this axis, in pieces."""
+        text, start, rank = found
+        counts = (
+            np.where(text < 0, 0, start[text + 1] - start[text]) if len(start) > 1 else text * 0
+        )
         ends = np.cumsum(counts)
         first = 0
         while first < len(counts):
@@ -64,39 +88,36 @@ class ContentAxis:
             number = np.repeat(np.arange(first, last), counts[first:last])
             if len(number):
                 within = np.arange(len(number)) - (ends[number] - counts[number] - base)
-                found = rank[start[number] + within]
-                yield number.astype(np.int32), with_column(points.ranks, number, found)
+                ranks = rank[start[text[number]] + within]
+                yield number.astype(np.int32), with_column(points.ranks, number, ranks)
             first = last
 
     def ranks_in(self, event: Event) -> list[int]:
-        """The ranks of what one event has, each once."""
+        """The ranks of what one event has, each once, ascending."""
         values = event.values(self.axis.key.path)
         if self.axis.key.sort is AxisSort.CONTAINED:
-            return [rank for rank in {self.axis.rank(value) for value in values} if rank >= 0]
+            return sorted(rank for rank in {*map(self.axis.rank, values)} if rank >= 0)
         texts = [value for value in values if isinstance(value, str)]
         if self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS:
             texts = [fold(text) for text in texts]
         patterns = {pattern for text in texts for pattern in self._search.patterns(text)}
-        (line,) = self.axis.lines
-        assert isinstance(line, StringLine)
-        ranks: list[int] = line.constants.at[list(patterns)].tolist()
+        if not patterns:
+            return []
+        ranks: list[int] = np.sort(self._line.constants.at[list(patterns)]).tolist()
         return ranks
 
     def _substrings(self, points: Points) -> tuple[Any, Any]:
         """Leaves of texts, and the ranks of the patterns in them."""
-        path = self.axis.key.path
-        texts = points.strings(path)
+        texts = points.strings(self.axis.key.path)
+        nothing = np.empty(0, np.int32)
         if texts is None:
-            return np.empty(0, np.int32), np.empty(0, np.int32)
+            return nothing, nothing
         if self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS:
             texts = fold_all(texts)
         pairs = list(self._search.pairs(texts))
-        nothing = np.empty(0, np.int32)
         rows = np.concatenate([nothing, *(row for row, _ in pairs)])
         patterns = np.concatenate([nothing, *(pattern for _, pattern in pairs)])
-        (line,) = self.axis.lines
-        assert isinstance(line, StringLine)
-        return rows, line.constants.at[patterns]
+        return rows, self._line.constants.at[patterns]
 
     def contained(self, batch: Batch) -> tuple[Any, Any]:
         """Rows, and the ranks of the values that their attribute has, each once."""

@@ -3,19 +3,24 @@ finished."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tamis.arrays.jit import announce_compilation
-from tamis.matching.boxes.compiler import BoxCompiler, CompiledConjunction
+from tamis.matching.axes.builder import AxisBuilder
+from tamis.matching.boxes.compiler import BoxCompiler, CompiledCondition
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.boxes.unresolved import LAST, BoxRows
+from tamis.matching.covers.covers import Cover
+from tamis.matching.evaluation.building import FinishedAxes, FormulaBuilder
+from tamis.matching.evaluation.entries import CERTAIN, Entries
+from tamis.matching.evaluation.evaluation import Evaluation
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.points.contents import ContentAxis
 from tamis.matching.segments.segment import ContentSieve, Expectations, Segment
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.kernels import fill_matches
-from tamis.matching.tests.conjunctions import Checks, Conjunctions
-from tamis.predicates.normal import Literal, NormalForm
 
 
 class SegmentBuilder:
@@ -26,60 +31,66 @@ class SegmentBuilder:
         self.plain = BoxRows()
         self._checked = BoxRows()
         self._sought: list[BoxRows] = []
-        self._literals: dict[Literal, int] = {}
-        self._conjunctions: list[tuple[int, list[int], bool, bool]] = []
+        self._formulas = FormulaBuilder(self.axes)
+        self._entries: list[tuple[int, int, bool]] = []
 
-    def add(self, slot: int, form: NormalForm) -> None:
+    def add(self, slot: int, cover: Cover) -> None:
         """Take in one subscription."""
-        compiled = self.axes.compile_all(form.conjunctions)
-        for each in compiled.parts:
-            if compiled.is_plain:
+        compiled = self.axes.compile_all(cover.conditions)
+        if compiled.is_plain:
+            for each in compiled.parts:
                 for box in each.boxes:
                     self.plain.add(slot, box)
-            else:
-                self._add_conjunction(slot, each, len(compiled.parts) > 1)
+            return
+        certain = [
+            condition.whole and each.says_all
+            for each, condition in zip(compiled.parts, cover.conditions, strict=True)
+        ]
+        node = CERTAIN if all(certain) else self._formulas.add(cover.formula)
+        for each, is_certain in zip(compiled.parts, certain, strict=True):
+            entry = slot, CERTAIN if is_certain else node, len(certain) > 1
+            self._add_condition(each, entry)
 
-    def _add_conjunction(self, slot: int, compiled: CompiledConjunction, several: bool) -> None:
-        number = len(self._conjunctions)
-        literals = self._literals
-        tests = [literals.setdefault(test, len(literals)) for test in compiled.tests]
-        self._conjunctions.append((slot, tests, compiled.oracle, several))
-        rows, side = self._checked, []
-        if compiled.sought is not None:
-            axis, interval = compiled.sought
-            while len(self._sought) <= axis:
-                self._sought.append(BoxRows())
-            rows, side = self._sought[axis], [(LAST, interval)]
+    def _add_condition(self, compiled: CompiledCondition, entry: tuple[int, int, bool]) -> None:
+        number = len(self._entries)
+        self._entries.append(entry)
+        if compiled.found is None:
+            for box in compiled.boxes:
+                self._checked.add(number, box)
+            return
+        axis, intervals = compiled.found
+        while len(self._sought) <= axis:
+            self._sought.append(BoxRows())
         for box in compiled.boxes:
-            rows.add(number, [*box, *side])
+            for interval in intervals:
+                self._sought[axis].add(number, [*box, (LAST, interval)])
 
     def finish(self, statistics: Expectations | None = None) -> Segment:
         """Sort cuts, resolve ranks, build the sieves."""
         announce_compilation(fill_matches)
-        finished = [builder.finish() for builder in self.axes.builders]
-        axes = [axis for axis, _ in finished]
-        positions = [found for _, found in finished]
+        axes, positions = _finished(self.axes.builders)
+        found, places = _finished(self.axes.found)
         known = None if statistics is None else statistics(axes)
         plain = BoxSieve(self.plain.resolve(axes, positions), known)
         checked = BoxSieve(self._checked.resolve(axes, positions), known)
         sought = []
-        for builder, rows in zip(self.axes.found, self._sought, strict=True):
-            axis, found = builder.finish()
-            boxes: Boxes = rows.resolve([*axes, axis], [*positions, found])
+        for number, axis in enumerate(found):
+            rows = self._sought[number] if number < len(self._sought) else BoxRows()
+            boxes: Boxes = rows.resolve([*axes, axis], [*positions, places[number]])
             known = None if statistics is None else statistics([*axes, axis])
             sought.append(ContentSieve(ContentAxis(axis), BoxSieve(boxes, known)))
-        checks = Checks(list(self._literals), self._table())
-        return Segment(axes, plain, checked, sought, checks)
+        evaluation = self._evaluation((axes, positions), (found, places))
+        return Segment(axes, plain, checked, sought, evaluation)
 
-    def _table(self) -> Conjunctions:
-        slots, tests, oracle, several = (
-            zip(*self._conjunctions) if self._conjunctions else ([],) * 4
-        )
-        start = np.cumsum([0, *map(len, tests)])
-        return Conjunctions(
-            np.array(slots, np.int32),
-            start.astype(np.int32),
-            np.array([test for each in tests for test in each], np.int32),
-            np.array(oracle, bool),
-            np.array(several, bool),
-        )
+    def _evaluation(self, axes: FinishedAxes, found: FinishedAxes) -> Evaluation:
+        slot, node, several = zip(*self._entries) if self._entries else ((),) * 3
+        nodes = np.array(node, np.int32)
+        open_ = nodes != CERTAIN
+        graph, nodes[open_] = self._formulas.finish(nodes[open_], axes, found)
+        entries = Entries(np.array(slot, np.int32), nodes, np.array(several, bool))
+        return Evaluation(entries, graph, list(self._formulas.literals))
+
+
+def _finished(builders: Sequence[AxisBuilder]) -> FinishedAxes:
+    finished = [builder.finish() for builder in builders]
+    return [axis for axis, _ in finished], [positions for _, positions in finished]

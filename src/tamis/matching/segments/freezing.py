@@ -13,11 +13,11 @@ import numpy as np
 from tamis.arrays.types import Flags
 from tamis.matching.axes.live import finish
 from tamis.matching.boxes.layout import Boxes
+from tamis.matching.covers.covers import Cover
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import Expectations, Segment
-from tamis.predicates.normal import NormalForm
 
 
 def frozen_boxes(
@@ -55,13 +55,13 @@ def frozen_boxes(
     return Segment.of_boxes(axes, boxes, statistics)
 
 
-def frozen_forms(
-    forms: Mapping[int, NormalForm],
+def frozen_covers(
+    covers: Mapping[int, Cover],
     terms: TermLines,
     statistics: Expectations | None = None,
 ) -> Segment:
     """A segment of subscriptions that are more than boxes."""
     builder = SegmentBuilder(terms)
-    for slot, form in forms.items():
-        builder.add(slot, form)
+    for slot, cover in covers.items():
+        builder.add(slot, cover)
     return builder.finish(statistics)

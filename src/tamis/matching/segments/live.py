@@ -28,10 +28,10 @@ from tamis.matching.axes.live import LiveAxis, NoRoomError
 from tamis.matching.boxes.compiler import LiveBoxCompiler
 from tamis.matching.boxes.live_shapes import ShapePlans
 from tamis.matching.boxes.shapes import Shape
+from tamis.matching.covers.covers import Cover
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.points.of_one_event import Projection
 from tamis.model.kinds import Value
-from tamis.predicates.normal import NormalForm
 
 _SIDE = 3
 """Numbers a side."""
@@ -50,7 +50,7 @@ class LiveBoxes(NamedTuple):
     sides: Labels
     slot: Slots
     asks: Flags
-    """Whether its conjunction says more than the box."""
+    """Whether its subscription says more than the boxes."""
 
 
 class LiveView(NamedTuple):
@@ -61,7 +61,7 @@ class LiveView(NamedTuple):
     projection: Projection
     axes: Sequence[LiveAxis]
     """And perhaps others behind these, that came later."""
-    forms: Mapping[int, NormalForm]
+    covers: Mapping[int, Cover]
     """Of the subscriptions with boxes that do not say all, and perhaps of later ones."""
     asked: list[int]
     """How often the oracle was asked by all views so far: one number, which two threads that add to
@@ -74,7 +74,7 @@ class LiveView(NamedTuple):
 
     @property
     def asks(self) -> Flags:
-        """Whether the conjunctions say more than the boxes."""
+        """Whether their subscriptions say more than the boxes."""
         return self.arrays.asks[: self.boxes]
 
     def stabbed(self, point: Labels) -> tuple[list[int], list[int]]:
@@ -96,7 +96,7 @@ class Live:
 
     def __init__(self, terms: TermLines) -> None:
         self.axes = LiveBoxCompiler(terms)
-        self.forms: dict[int, NormalForm] = {}
+        self.covers: dict[int, Cover] = {}
         """Those subscriptions, by slot, of which boxes do not say all."""
         self._plans = ShapePlans(self.axes)
         self._asked = [0]
@@ -112,16 +112,16 @@ class Live:
             np.empty(64, np.bool_),
         )
 
-    def add(self, slot: int, form: NormalForm) -> None:
+    def add(self, slot: int, cover: Cover) -> None:
         """Take in a subscription."""
-        compiled = self.axes.compile_all(form.conjunctions)
+        compiled = self.axes.compile_all(cover.conditions)
         boxes = [
             [(number, *self.axes.builders[number].interval(side)) for number, side in box]
             for each in compiled.parts
             for box in each.boxes
         ]
         if not compiled.is_plain:
-            self.forms[slot] = form
+            self.covers[slot] = cover
         for box in boxes:
             if all(low <= high for _, low, high in box):
                 sides = [number for side in sorted(box, key=_is_wide) for number in side]
@@ -164,7 +164,7 @@ class Live:
         """What is there now."""
         axes = self.axes
         return LiveView(
-            self.boxes, self._arrays, axes.projection, axes.builders, self.forms, self._asked
+            self.boxes, self._arrays, axes.projection, axes.builders, self.covers, self._asked
         )
 
 

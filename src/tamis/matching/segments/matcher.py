@@ -30,10 +30,11 @@ from tamis.matching.axes.live import NoRoomError
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.compiler import MAX_AXES
 from tamis.matching.boxes.shapes import Shape
+from tamis.matching.covers.covers import Cover
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.pairs import Hits
 from tamis.matching.segments.builder import SegmentBuilder
-from tamis.matching.segments.freezing import frozen_boxes, frozen_forms
+from tamis.matching.segments.freezing import frozen_boxes, frozen_covers
 from tamis.matching.segments.live import Live, LiveView
 from tamis.matching.segments.merging import TooManyAxesError, merged
 from tamis.matching.segments.sample import Sample
@@ -44,7 +45,6 @@ from tamis.matching.segments.view import SieveView
 from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
-from tamis.predicates.normal import NormalForm
 
 LIVE = 4_096
 """Weight of the live part when it is full, and changes after which segments are looked at."""
@@ -83,14 +83,14 @@ class SieveMatcher(Lockable):
 
     # Changes.
 
-    def add(self, slot: Slot, form: NormalForm, gone: Iterable[Slot] = ()) -> None:
+    def add(self, slot: Slot, cover: Cover, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription, in the place of others."""
         with self._lock:
             segments = []
             try:
-                self._live.add(slot, form)
+                self._live.add(slot, cover)
             except NoRoomError:
-                segments.append(frozen_forms({slot: form}, self._terms))
+                segments.append(frozen_covers({slot: cover}, self._terms))
                 self._rotate()
             self._publish(slot, gone, segments)
         self._give_way()
@@ -241,8 +241,8 @@ class SieveMatcher(Lockable):
             found.append(frozen_boxes(view, left & ~asks, self._terms, expected))
         if (left & asks).any():
             others = np.unique(slot[left & asks]).tolist()
-            forms = {slot: view.forms[slot] for slot in others}
-            found.append(frozen_forms(forms, self._terms, expected))
+            covers = {slot: view.covers[slot] for slot in others}
+            found.append(frozen_covers(covers, self._terms, expected))
         if len(found) < 2:
             return found
         try:
@@ -297,7 +297,7 @@ class SieveMatcher(Lockable):
         slots: list[Slot] = found[now.died[found] > now.epoch].tolist()
         return slots
 
-    def recompiled(self, some: Mapping[Slot, NormalForm], setting: Setting) -> SieveMatcher:
+    def recompiled(self, some: Mapping[Slot, Cover], setting: Setting) -> SieveMatcher:
         """Another matcher with the same subscriptions, some of them compiled anew."""
         now = self._everything()
         slots = np.arange(len(now.died), dtype=np.int32)
@@ -310,8 +310,8 @@ class SieveMatcher(Lockable):
             if left.boxes:
                 other.install(left)
         load = other.load()
-        for slot, form in some.items():
-            load.add(slot, form)
+        for slot, cover in some.items():
+            load.add(slot, cover)
         load.install()
         return other
 
@@ -328,8 +328,7 @@ class SieveMatcher(Lockable):
         segments = [each.segment for each in now.segments]
         if any(len(segment.axes) == MAX_AXES for segment in segments):
             return None
-        tables = (segment.checks.conjunctions for segment in segments)
-        asked = {slot for table in tables for slot in table.slot[table.oracle].tolist()}
+        asked = {slot for segment in segments for slot in segment.evaluation.open_slots().tolist()}
         alive = (slot for slot in asked if now.died[slot] > now.epoch)
         others = self._setting.world.keys(map(self._setting.expressions, alive))
         if others is None:
@@ -402,9 +401,9 @@ class SieveLoad:
         self._matcher = matcher
         self._builder = SegmentBuilder(terms)
 
-    def add(self, slot: Slot, form: NormalForm) -> None:
+    def add(self, slot: Slot, cover: Cover) -> None:
         """Take in one subscription."""
-        self._builder.add(slot, form)
+        self._builder.add(slot, cover)
 
     def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape."""

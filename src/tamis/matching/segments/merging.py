@@ -4,7 +4,7 @@
                                               └─cuts─> merged axes ─┘
 
 Subscriptions are not looked at: a sieve gives its boxes back, a line its cuts, and a cut keeps its
-meaning when others come to stand beside it. What nobody uses any more goes: cuts, axes, literals.
+meaning when others come to stand beside it. What nobody uses any more goes: cuts, axes, formulas.
 
 Meant for a thread beside one that answers events: all that takes long is compiled code or NumPy's,
 which do not hold the interpreter. Complexity: linear in boxes and cuts, but for the sorting of
@@ -23,12 +23,12 @@ from tamis.arrays.types import Flags, Int32s, Int64s, Ranks, Slots, Uses
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.boxes.compiler import MAX_AXES, MAX_FOUND
 from tamis.matching.boxes.layout import Boxes, sort_constraints
+from tamis.matching.evaluation.merging import EvaluationPart, merged_evaluation
 from tamis.matching.points.contents import ContentAxis
 from tamis.matching.segments.axis_merging import NewRanks, mark_uses, merged_axis
 from tamis.matching.segments.segment import ContentSieve, Expectations, Segment
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
-from tamis.matching.tests.merging import LeftChecks, merged_checks
 
 
 class TooManyAxesError(Exception):
@@ -47,10 +47,10 @@ class Moves(NamedTuple):
 class MergePart:
     """What is left of a segment, taken apart."""
 
-    def __init__(self, segment: Segment, slots: Slots | None, conjunctions: int) -> None:
-        self.checks = LeftChecks.of(segment.checks, slots)
-        number = self.checks.number
-        number = np.where(number < 0, number, number + np.int32(conjunctions))
+    def __init__(self, segment: Segment, slots: Slots | None, conditions: int) -> None:
+        self.evaluation = EvaluationPart.of(segment.evaluation, slots)
+        number = self.evaluation.number
+        number = np.where(number < 0, number, number + np.int32(conditions))
         self.axes = [*segment.axes, *(each.found.axis for each in segment.sought)]
         size = np.array([axis.size for axis in self.axes], np.int64)
         ranks = int(size.sum())
@@ -68,6 +68,7 @@ class MergePart:
         self.sought: dict[AxisKey, Boxes] = {}
         for place, (found, sieve) in enumerate(segment.sought, len(segment.axes)):
             self.sought[found.axis.key] = self._boxes(sieve, number, place)
+        mark_uses(self.evaluation.intervals, self.moves.offset, self._uses, self.asked)
 
     def _boxes(self, sieve: BoxSieve, slots: Slots | None, last: int | None = None) -> Boxes:
         """The boxes that are left, with new slots; the last axis may get another number."""
@@ -94,6 +95,7 @@ class MergePart:
         then boxes between them are empty, and gone."""
         whole = np.ones(len(boxes.owner), np.bool_)
         move_boxes(boxes, self.moves, whole)
+        np.minimum(boxes.axis, len(size) - 1, out=boxes.axis)  # of a sieve, found things are last
         return boxes._replace(size=size).select(whole)
 
     def _span(self, number: int) -> slice:
@@ -112,10 +114,10 @@ def merged(
     if slots is not None:
         slots = np.asarray(slots, np.int32)
     parts: list[MergePart] = []
-    conjunctions = 0
+    conditions = 0
     for segment in segments:
-        parts.append(MergePart(segment, slots, conjunctions))
-        conjunctions += len(parts[-1].checks.conjunctions.slot)
+        parts.append(MergePart(segment, slots, conditions))
+        conditions += len(parts[-1].evaluation.entries.slot)
     axes, found = _merged_axes(parts)
 
     def sieve(several: Sequence[tuple[MergePart, Boxes]], own: Sequence[Axis]) -> BoxSieve:
@@ -130,7 +132,14 @@ def merged(
         sought.append(ContentSieve(ContentAxis(axis), sieve(boxes, [*axes, axis])))
     plain = sieve([(part, part.plain) for part in parts], axes)
     checked = sieve([(part, part.checked) for part in parts], axes)
-    return Segment(axes, plain, checked, sought, merged_checks([part.checks for part in parts]))
+    size = np.array([axis.size for axis in (*axes, *found)], np.int64)
+    evaluation = merged_evaluation(
+        [
+            (part.evaluation, part.moved(part.evaluation.intervals, size), part.moves.axis)
+            for part in parts
+        ]
+    )
+    return Segment(axes, plain, checked, sought, evaluation)
 
 
 def _merged_axes(parts: Sequence[MergePart]) -> tuple[list[Axis], list[Axis]]:
@@ -147,7 +156,8 @@ def _merged_axes(parts: Sequence[MergePart]) -> tuple[list[Axis], list[Axis]]:
             f" {MAX_AXES} and {MAX_FOUND}: leave these segments apart"
         )
     axes = [_merged_axis(places[key], target) for target, key in enumerate(keys)]
-    return axes, [_merged_axis(places[key], len(keys)) for key in found_keys]
+    first = len(keys)
+    return axes, [_merged_axis(places[key], target) for target, key in enumerate(found_keys, first)]
 
 
 def _merged_axis(places: Sequence[tuple[MergePart, int]], target: int) -> Axis:

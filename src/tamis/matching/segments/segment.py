@@ -1,14 +1,14 @@
-"""A segment: some subscriptions as boxes, immutable once built.
+"""A segment: some subscriptions as conditions, immutable once built.
 
-    events ──axes──> points ──plain────────────────────────────> matches
-                        ├──────checked──> pairs ──tests────────> matches
-                        └─found──sought──> pairs ──tests───────> matches
-                                                   └──oracle──> matches
+    events ──axes──> points ──plain────────────────────────> matches
+                        ├──────checked──> pairs ──┐
+                        └─found──sought──> pairs ──┴─evaluation──┬──> matches
+                                                               └──oracle──> matches
 
 Subscriptions whose boxes say all that they say are in ``plain``: a stabbed box is a match. The
-conjunctions of all others have numbers. Boxes of those that seek something (a text in a title) are
-in a sieve for the axis of what was found there; those of the rest are in ``checked``. A stabbed box
-of theirs is a match when the tests of its conjunction hold (column_tests.py).
+conditions of all others have numbers. Boxes of conditions that need something to be found (a
+text in a title) are in a sieve for the axis of what was found there; the rest are in ``checked``.
+What a condition does not say is evaluated when it holds (evaluation/).
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from numpy.typing import NDArray
 
 from tamis.arrays.sharing import lazy
 from tamis.arrays.string_file import string_arrays, strings_of
-from tamis.arrays.types import Int32s, Slots
+from tamis.arrays.types import Int32s, Ranks, Slots
 from tamis.language.parser import parse
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.layout import Boxes, Statistics
+from tamis.matching.evaluation.entries import Candidates, Entries, Verdicts
+from tamis.matching.evaluation.evaluation import Evaluation
+from tamis.matching.evaluation.nodes import Nodes
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.points.contents import ContentAxis
 from tamis.matching.points.of_events import Points
 from tamis.matching.points.of_one_event import Projection
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
-from tamis.matching.tests.conjunctions import Candidates, Checks, Conjunctions
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.model.timestamp import Timestamp
@@ -50,19 +52,6 @@ class ContentSieve(NamedTuple):
     sieve: BoxSieve
 
 
-class SlotVerdicts(NamedTuple):
-    """Slots of subscriptions that one event matches, and those that only the oracle can tell."""
-
-    certain: dict[int, None]
-    perhaps: dict[int, None]
-
-
-NOTHING = SlotVerdicts({}, {})
-FEW, MANY = 8, 64
-"""Questions to the oracle, and stabbed boxes or found things, up to which it takes no longer to
-look at one after the other than at columns."""
-
-
 class Segment:
     """Boxes in the rank space of some axes."""
 
@@ -72,17 +61,18 @@ class Segment:
         plain: BoxSieve,
         checked: BoxSieve,
         sought: Sequence[ContentSieve],
-        checks: Checks,
+        evaluation: Evaluation,
     ) -> None:
         self.axes = list(axes)
         self.plain = plain
         self.checked = checked
         self.sought = list(sought)
-        self.checks = checks
-        searched = {each.found.axis.key.path for each in sought}
-        self.valued = sorted({*checks.paths, *searched})
+        self.evaluation = evaluation
+        keys = (each.found.axis.key for each in sought)
+        searched = {key.path for key in keys if key.sort is not AxisSort.CONTAINED}
+        self.valued = sorted({*evaluation.paths, *searched})
         """The attributes whose values are asked for, not only their ranks."""
-        self.is_plain = not len(checks.conjunctions.slot)
+        self.is_plain = not len(evaluation.entries.slot)
         """Whether boxes say all."""
 
     @classmethod
@@ -92,14 +82,16 @@ class Segment:
         """A segment of subscriptions that are boxes and no more."""
         none = np.empty(0, np.int32)
         nothing = Boxes(np.zeros(1, np.int64), none, none, none, none, boxes.size)
-        checks = Checks([], Conjunctions.none())
         plain = BoxSieve(boxes, None if statistics is None else statistics(axes))
-        return cls(axes, plain, BoxSieve(nothing), [], checks)
+        return cls(axes, plain, BoxSieve(nothing), [], Evaluation.none())
 
     @lazy
     def projection(self) -> Projection:
         """The way from one event to its point."""
-        return Projection(self.axes, np.int32)
+        projection = Projection(self.axes, np.int32)
+        for path in self.valued:
+            projection.bind(path)
+        return projection
 
     def warm_up(self) -> None:
         """Make what is made when it is first needed, before an event has to wait for it."""
@@ -115,37 +107,32 @@ class Segment:
         for chunk in self.plain.chunks(points.ranks, limit):
             yield chunk.event, chunk.slot
 
-    def candidates(self, points: Points, batch: Batch) -> Iterator[Candidates]:
-        """What the other boxes find, without the pairs that tests exclude."""
-        if self.is_plain:
-            return
-        for chunk in self.checked.chunks(points.ranks):
-            yield self.checks.candidates(chunk.event, chunk.slot, points, batch)
-        for found, sieve in self.sought:
-            for number, ranks in found.points(points, batch):
-                for chunk in sieve.chunks(ranks):
-                    yield self.checks.candidates(number[chunk.event], chunk.slot, points, batch)
+    def candidates(self, points: Points, batch: Batch) -> Candidates:
+        """What the other boxes find, without the pairs that are evaluated to be none."""
+        found = [each.found.find(points, batch) for each in self.sought]
+        hits = [(chunk.event, chunk.slot) for chunk in self.checked.chunks(points.ranks)]
+        for (axis, sieve), things in zip(self.sought, found):
+            for number, ranks in axis.points(points, things):
+                hits += ((number[chunk.event], chunk.slot) for chunk in sieve.chunks(ranks))
+        nothing = np.empty(0, np.int32)
+        point = np.concatenate([nothing, *(each for each, _ in hits)])
+        condition = np.concatenate([nothing, *(each for _, each in hits)])
+        return self.evaluation.candidates(point, condition, points, found, batch)
 
-    def judged(self, event: Event, point: Int32s) -> SlotVerdicts | None:
+    def verdicts(self, event: Event, point: Ranks) -> Verdicts | None:
         """What the other boxes say of one event, which is one point, with a 0 behind its ranks;
         None if they say much."""
-        judged = SlotVerdicts({}, {})
-        for numbers in self._stabbed_by_one(event, point):
-            if numbers is None or len(numbers) > MANY:
-                return None
-            for number in numbers:
-                self.checks.judge(number, *judged)
-        return judged if len(judged.perhaps) <= FEW else None
-
-    def _stabbed_by_one(self, event: Event, point: Int32s) -> Iterator[list[int] | None]:
-        """The conjunctions whose boxes one point stabs, None if they are many, sieve by sieve."""
-        yield self.checked.match_one(point)
-        for found, sieve in self.sought:
-            ranks = found.ranks_in(event)
-            if len(ranks) > MANY:
-                yield None
+        conditions = self.checked.match_one(point)
+        found = [each.found.ranks_in(event) for each in self.sought]
+        for ranks, (_, sieve) in zip(found, self.sought):
             for rank in ranks:
-                yield sieve.match_one(np.concatenate((point[:-1], (rank, 0)), dtype=np.int32))
+                more = sieve.match_one(np.concatenate((point[:-1], (rank, 0)), dtype=np.int32))
+                if conditions is None or more is None:
+                    return None
+                conditions += more
+        if conditions is None:
+            return None
+        return self.evaluation.verdicts(conditions, point, found, event)
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The segment as named flat arrays."""
@@ -156,11 +143,12 @@ class Segment:
         for number, (found, sieve) in enumerate(self.sought):
             parts[f"found/{number}/"] = found.axis.arrays()
             parts[f"sought/{number}/"] = sieve.to_arrays()
-        literals = self.checks.literals
+        literals = self.evaluation.literals
         texts = pa.array([str(predicate) for predicate, _ in literals], pa.large_string())
         parts["tests/"] = string_arrays(texts)
         parts["tests/"]["positive"] = np.array([positive for _, positive in literals], bool)
-        parts["conjunctions/"] = self.checks.conjunctions._asdict()
+        parts["entries/"] = self.evaluation.entries._asdict()
+        parts["nodes/"] = self.evaluation.nodes._asdict()
         return {
             prefix + part + name: array
             for part, arrays in parts.items()
@@ -194,15 +182,15 @@ class Segment:
             Literal(parse(text), positive)
             for text, positive in zip(texts, tests["positive"].tolist(), strict=True)
         ]
-        checks = Checks(literals, Conjunctions(**parts["conjunctions"]))
+        evaluation = Evaluation(Entries(**parts["entries"]), Nodes(**parts["nodes"]), literals)
         plain = BoxSieve.from_arrays(parts["plain"])
-        return cls(axes, plain, BoxSieve.from_arrays(parts["checked"]), sought, checks)
+        return cls(axes, plain, BoxSieve.from_arrays(parts["checked"]), sought, evaluation)
 
     def slots(self) -> Slots:
         """The slots of all subscriptions, ascending."""
         is_there = np.zeros(self.most_slot + 1, np.bool_)
         is_there[self.plain.slots()] = True
-        is_there[self.checks.conjunctions.slot] = True
+        is_there[self.evaluation.entries.slot] = True
         return np.flatnonzero(is_there).astype(np.int32)
 
     @lazy
@@ -212,7 +200,7 @@ class Segment:
 
     def box_slots(self) -> Slots:
         """The slot of each box."""
-        table = self.checks.conjunctions.slot
+        table = self.evaluation.entries.slot
         slots = [self.plain.slots()]
         slots += [table[sieve.slots()] for sieve in (self.checked, *(s.sieve for s in self.sought))]
         return np.concatenate(slots)
@@ -228,8 +216,8 @@ class Segment:
             asks = about[np.minimum(boxes.axis, len(about) - 1)]
             box = np.repeat(np.arange(len(boxes.owner)), np.diff(boxes.start))[asks]
             slots = boxes.owner[box]
-            found.append(self.checks.conjunctions.slot[slots] if number else slots)
-        return np.concatenate(found)
+            found.append(self.evaluation.entries.slot[slots] if number else slots)
+        return np.concatenate([*found, self.evaluation.slots_about(about)])
 
     @property
     def boxes(self) -> int:
@@ -240,14 +228,14 @@ class Segment:
     def most_slot(self) -> int:
         """The greatest slot, or -1."""
         slot = self.plain.arrays.slot
-        others = self.checks.conjunctions.slot
+        others = self.evaluation.entries.slot
         most = max(slot.max(initial=-1), (~slot).max(initial=-1), others.max(initial=-1))
         return int(most)
 
     @property
     def nbytes(self) -> int:
         """Memory of the boxes."""
-        return sum(sieve.nbytes for sieve, _ in self.sieves())
+        return sum(sieve.nbytes for sieve, _ in self.sieves()) + self.evaluation.nbytes
 
     def sieves(self) -> Iterator[tuple[BoxSieve, list[Axis]]]:
         """All sieves, the plain one first, with their axes."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tamis.bindings.evaluation import Answer
 from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import Batch
+from tamis.matching.evaluation.entries import NOTHING, Candidates
 from tamis.matching.fallbacks import Fallbacks
 from tamis.matching.pairs import (
     Hits,
@@ -27,17 +28,16 @@ from tamis.matching.pairs import (
 from tamis.matching.points.of_columns import TooManyPointsError, UnsupportedTypeError, arrow_points
 from tamis.matching.points.of_events import Points, points_of
 from tamis.matching.segments.live import LiveView
-from tamis.matching.segments.segment import NOTHING, Segment
+from tamis.matching.segments.segment import Segment
 from tamis.matching.segments.snapshot import DatedSegment, Snapshot
 from tamis.matching.setting import Setting, Slot
-from tamis.matching.tests.conjunctions import Candidates
 from tamis.model.events.event import Event
 from tamis.model.paths import Path
 
 EVENTS = 4_096
 """Events that are no columns, whose points are made at a time."""
 CANDIDATES = 1 << 26
-"""Pairs of a row and a conjunction that may have to be held at once."""
+"""Pairs of a row and a condition that may have to be held at once."""
 
 
 class SieveView:
@@ -69,7 +69,7 @@ class SieveView:
             if not event.multiple or segment.projection.can_tell(event):
                 point = segment.projection.point(event)
                 found = segment.plain.match_one(point)
-                rest = NOTHING if segment.is_plain else segment.judged(event, point)
+                rest = NOTHING if segment.is_plain else segment.verdicts(event, point)
             if found:
                 slots += snapshot.all_alive(found, dated.epoch)
             if found is None or rest is None:
@@ -79,7 +79,7 @@ class SieveView:
                 answers.update(hits.answers)
             elif not segment.is_plain:
                 slots += snapshot.all_alive(rest.certain, -1)
-                asked += snapshot.all_alive(rest.perhaps.keys() - rest.certain.keys(), -1)
+                asked += snapshot.all_alive(rest.open.keys() - rest.certain.keys(), -1)
         if asked:
             hits = asked_hits(event, asked, self._setting.expressions, self._setting.world)
             slots += hits.slots
@@ -126,9 +126,9 @@ class SieveView:
     ) -> Iterator[Pairs]:
         """The pairs of a segment; without those of plain boxes, if they are known already."""
         segment = dated.segment
-        conjunctions = len(segment.checks.conjunctions.slot)
+        conditions = len(segment.evaluation.entries.slot)
         fallbacks = self._setting.fallbacks
-        for start, part in batch.parts(rows_at_once(conjunctions, batch)):
+        for start, part in batch.parts(rows_at_once(conditions, batch)):
             for first, piece, points in pointed(part, segment.axes, segment.valued, fallbacks):
                 if plain:
                     for pairs in self._plain_pairs(dated, points, limit):
@@ -157,7 +157,9 @@ class SieveView:
 
     def _candidates(self, segment: Segment, points: Points, batch: Batch) -> Iterator[Pairs]:
         """The matches of subscriptions that are more than boxes, each once."""
-        found = segment.candidates(points, batch)
+        if segment.is_plain:
+            return
+        found = [segment.candidates(points, batch)]
         for pairs in decided(found, points.row, lambda asked: self._answered(asked, batch)):
             yield self.snapshot.alive(pairs, -1)
 
@@ -190,9 +192,9 @@ def decided(
         yield distinct(again)
 
 
-def rows_at_once(conjunctions: int, batch: Batch) -> int:
+def rows_at_once(conditions: int, batch: Batch) -> int:
     """Rows whose candidates can be held at once, were every row to match everything."""
-    most = max(16, CANDIDATES // conjunctions) if conjunctions else sys.maxsize
+    most = max(16, CANDIDATES // conditions) if conditions else sys.maxsize
     return most if batch.table is not None else min(most, EVENTS)
 
 

@@ -7,7 +7,7 @@
     bid > reserve        1 if it is true, else 0       1
 
 An index that takes them has ``takes_comparisons``, and is told by ``compare`` which axes they are.
-For all others a comparison is a test of what boxes have found (column_tests.py).
+For all others the oracle decides on comparisons when boxes were stabbed.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from tamis.matching.axes.axis import AxisKey, known_interval
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
-from tamis.matching.boxes.compiler import BoxCompiler, CompiledConjunction
+from tamis.matching.boxes.compiler import BoxCompiler, CompiledCondition
+from tamis.matching.covers.leaves import is_tested
+from tamis.matching.evaluation.column_tests import evaluate_test, paths_of
 from tamis.matching.lines.taxonomy import NO_TERMS
 from tamis.matching.points.of_columns import UnsupportedTypeError
 from tamis.matching.points.of_events import Points
-from tamis.matching.tests.column_tests import ASK, evaluate, paths_of
 from tamis.model.events.event import Event, single_value
 from tamis.model.kinds import Value
 from tamis.predicates.expression import Comparison
 from tamis.predicates.normal import Literal
-from tamis.predicates.truth import holds
+from tamis.predicates.truth import OPEN, holds
 
 _TRUE = known_interval(1, 1, 2)
 
@@ -73,14 +74,13 @@ class ComparisonAxis(LiveAxis):
 
 
 def with_comparisons(
-    compiled: CompiledConjunction, axes: BoxCompiler, compared: dict[AxisKey, Literal]
-) -> CompiledConjunction:
-    """A conjunction with the comparisons among its tests as sides, noted by the keys of their
-    axes."""
+    compiled: CompiledCondition, axes: BoxCompiler, compared: dict[AxisKey, Literal]
+) -> CompiledCondition:
+    """A condition with the comparisons that are left as sides, noted by the keys of their axes."""
     sides, tests = [], []
-    for test in compiled.tests:
+    for test in compiled.left:
         number = None
-        if isinstance(test.predicate, Comparison):
+        if isinstance(test.predicate, Comparison) and is_tested(test):
             words = str(test.predicate) if test.positive else f"not {test.predicate}"
             key = AxisKey(paths_of(test)[0], AxisSort.COMPARED, words)
             compared[key] = test
@@ -90,14 +90,14 @@ def with_comparisons(
         else:
             sides.append((number, _TRUE))
     boxes = [[*box, *sides] for box in compiled.boxes]
-    return compiled._replace(boxes=boxes, tests=tuple(tests))
+    return compiled._replace(boxes=boxes, left=tuple(tests))
 
 
 def write_labels(points: Points, batch: Batch, axes: Mapping[int, ComparisonAxis]) -> None:
     """Write the labels of points on axes of comparisons; raise if columns cannot tell them."""
     every = np.arange(len(points.ranks), dtype=np.int32)
     for number, axis in axes.items():
-        said = evaluate(axis.literal, every, points, batch)
-        if (said == ASK).any():
+        said = evaluate_test(axis.literal, every, points, batch)
+        if (said == OPEN).any():
             raise UnsupportedTypeError("columns of values that only the oracle compares")
         points.ranks[:, number] = said

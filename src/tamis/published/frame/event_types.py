@@ -4,7 +4,7 @@
     event_type = 'books' and price < 5              type books, event_type 'books', price below 5
     price < 5                                       no type: 0
 
-The type of a conjunction is the one that it names, positively: by ``contains`` the type says all of
+The type of a condition is the one that it names, positively: by ``contains`` the type says all of
 it, by ``=`` the side stays, for it speaks of the value that is bound. An event has points of type 0
 and, besides, the same points for each of its types that some box names. A point stabs boxes of its
 own type alone, and a box has one type, so a pair comes once.
@@ -40,12 +40,12 @@ from tamis.matching.axes.builder import AxisBuilder
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.shapes import Shape
+from tamis.matching.covers.covers import Condition
+from tamis.matching.covers.leaves import Holds
 from tamis.matching.points.contents import ContentAxis
 from tamis.model.events.event import Event
 from tamis.model.kinds import Kind
 from tamis.model.paths import Path
-from tamis.predicates.expression import Contains
-from tamis.predicates.normal import Conjunction, Literal
 from tamis.predicates.valueset import points
 
 STRUCTURES, NAMES, COLUMN = "structures", "names", "column"
@@ -69,35 +69,25 @@ def way_of(index: type, asked: str | None = None) -> str:
     return asked or STRUCTURES
 
 
-def typed(conjunction: Conjunction, path: Path) -> tuple[str | None, Conjunction]:
-    """The type of a conjunction, given where events have theirs, and what is left to be said."""
-    values = conjunction.box.get(path)
+def typed(condition: Condition, path: Path) -> tuple[str | None, Condition]:
+    """The type of a condition, given where events have theirs, and what is left to be said."""
+    values = condition.sides.get(path)
     if values is not None:
         ((low, _),) = values.ranges.get(Kind.STRING, ((None, None),))[:1]
         if low is not None and len(low) > 1 and values == points([low[1]]):
-            return str(low[1]), conjunction
-    literals = [each for each in conjunction.literals if _names_type(each, path)]
-    if not literals:
-        return None, conjunction
-    literal = min(literals, key=lambda each: str(each.predicate))
-    left = Conjunction(conjunction.box, conjunction.literals - {literal})
-    return _named(literal), left
-
-
-def _names_type(literal: Literal, path: Path) -> bool:
-    node, positive = literal
-    return (
-        positive
-        and isinstance(node, Contains)
-        and not node.ignore_case
-        and node.attribute.path == path
-        and isinstance(node.value.value, str)
-    )
-
-
-def _named(literal: Literal) -> str:
-    assert isinstance(literal.predicate, Contains)
-    return str(literal.predicate.value.value)
+            return str(low[1]), condition
+    key = AxisKey(path, AxisSort.CONTAINED)
+    named = [
+        thing
+        for found in condition.found
+        for thing in found.things
+        if found.key == key and len(found.things) == 1 and isinstance(thing, str)
+    ]
+    if not named:
+        return None, condition
+    name = min(named)
+    left = tuple(each for each in condition.found if each != Holds(key, frozenset({name})))
+    return name, condition._replace(found=left)
 
 
 def type_hole(shape: Shape, path: Path) -> int | None:

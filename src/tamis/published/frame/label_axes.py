@@ -19,12 +19,13 @@ from tamis.arrays.types import Labels, Numbers, Offsets
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.live import LiveAxis, finish
 from tamis.matching.axes.sort import AxisSort
-from tamis.matching.boxes.compiler import CompiledConjunction, LiveBoxCompiler
+from tamis.matching.boxes.compiler import CompiledCondition, LiveBoxCompiler
 from tamis.matching.boxes.live_shapes import ShapePlans
+from tamis.matching.covers.covers import Condition
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.model.kinds import Kind
 from tamis.model.paths import Path
-from tamis.predicates.normal import Conjunction, Literal
+from tamis.predicates.normal import Literal
 from tamis.published.boxes import UNBOUNDED
 from tamis.published.frame.comparisons import ComparisonAxis, with_comparisons
 
@@ -130,9 +131,9 @@ class LabelAxes(LiveBoxCompiler):
         self._most.append(-1 if key.sort is AxisSort.BOOLEAN else axis.size - 1)
         return axis
 
-    def compile(self, conjunction: Conjunction) -> CompiledConjunction:
-        """The boxes of a conjunction, and what they do not say."""
-        compiled = super().compile(conjunction)
+    def compile(self, condition: Condition) -> CompiledCondition:
+        """The boxes of a condition, and what they do not say."""
+        compiled = super().compile(condition)
         return with_comparisons(compiled, self, self.compared) if self._compares else compiled
 
     @property

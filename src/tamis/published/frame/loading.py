@@ -9,7 +9,7 @@ Nothing of the matcher is changed before ``install``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,13 @@ from tamis.errors import LimitError
 from tamis.matching.axes.axis import AxisKey
 from tamis.matching.axes.builder import AxisBuilder
 from tamis.matching.axes.live import LiveAxis
-from tamis.matching.boxes.compiler import MAX_AXES, Box, BoxCompiler, CompiledConjunction
+from tamis.matching.boxes.compiler import MAX_AXES, Box, BoxCompiler, CompiledCondition
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.boxes.unresolved import BoxRows
+from tamis.matching.covers.covers import Condition, Cover
 from tamis.matching.setting import Slot
 from tamis.model.paths import Path
-from tamis.predicates.normal import Conjunction, Literal, NormalForm
+from tamis.predicates.normal import Literal
 from tamis.published.frame.comparisons import with_comparisons
 from tamis.published.frame.event_types import names_of, type_hole, typed
 from tamis.published.frame.label_axes import normalise_sides
@@ -56,19 +57,10 @@ class BulkAxes(BoxCompiler):
             self._room -= 1
         return super().number(key)
 
-    def compile(self, conjunction: Conjunction) -> CompiledConjunction:
-        """The boxes of a conjunction, and what they do not say."""
-        compiled = super().compile(conjunction)
+    def compile(self, condition: Condition) -> CompiledCondition:
+        """The boxes of a condition, and what they do not say."""
+        compiled = super().compile(condition)
         return with_comparisons(compiled, self, self.compared) if self._compares else compiled
-
-
-class _Owner(NamedTuple):
-    """A conjunction that boxes do not tell all of."""
-
-    slot: Slot
-    tests: Sequence[Literal]
-    oracle: bool
-    several: bool
 
 
 class UnlabelledBoxes:
@@ -131,19 +123,14 @@ class PublishedLoad:
         self._path = state.types.path
         self._axes = BulkAxes(state)
         self._plain, self._checked = UnlabelledBoxes(), UnlabelledBoxes()
-        self._owners: list[_Owner] = []
 
-    def add(self, slot: Slot, form: NormalForm) -> None:
+    def add(self, slot: Slot, cover: Cover) -> None:
         """Take in one subscription."""
-        several = len(form.conjunctions) > 1
-        both = [typed(conjunction, self._path) for conjunction in form.conjunctions]
+        both = [typed(condition, self._path) for condition in cover.conditions]
         compiled, is_plain = self._axes.compile_all(rest for _, rest in both)
+        boxes = self._plain if is_plain else self._checked
         for (type, _), each in zip(both, compiled, strict=True):
-            if is_plain:
-                self._plain.add(slot, type, each.boxes)
-            else:
-                self._checked.add(len(self._owners), type, each.boxes)
-                self._owners.append(_Owner(slot, each.tests, each.oracle, several))
+            boxes.add(slot, type, each.boxes)
 
     def add_shape(self, shape: Shape, slots: Int32s, columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape."""
@@ -158,20 +145,17 @@ class PublishedLoad:
 
         Nothing is changed. It takes longer than ``install``: ask when that has failed.
         """
-        every = np.unique(np.concatenate((self._plain.slots, self._owned_slots()))).astype(np.int32)
+        every = np.unique(np.concatenate((self._plain.slots, self._checked.slots))).astype(np.int32)
         return self._matcher.refusals(self, np.setdiff1d(every, np.array(list(gone), np.int32)))
 
     def boxes_of(self, state: State, slots: Numbers) -> BoxesOfMany:
-        """The boxes of some slots, in labels of a state, which gets constants, types and tests."""
-        every = np.concatenate((self._plain.slots, self._owned_slots()))
+        """The boxes of some slots, in labels of a state, which gets constants and types."""
+        every = np.concatenate((self._plain.slots, self._checked.slots))
         return self.new(state, np.setdiff1d(every, slots).astype(np.int32))
-
-    def _owned_slots(self) -> Numbers:
-        return np.array([owner.slot for owner in self._owners], np.int32)
 
     def new(self, state: State, gone: Numbers) -> BoxesOfMany:
         """The boxes in labels, without those of some slots; constants and types are given to the
-        state, and conjunctions too."""
+        state."""
         state.axes.compared |= self._axes.compared
         axes = [_live_axis(builder, state) for builder in self._axes.builders]
         numbers = np.array([state.axes.number(axis.key) for axis in axes], np.int32)
@@ -179,13 +163,11 @@ class PublishedLoad:
             [own.take_in(line) for own, line in zip(axis.lines, each.lines, strict=True)]
             for each, axis in zip(self._axes.builders, axes)
         ]
-        plain = _left(self._plain.boxes(axes, numbers, positions, state), gone)
-        checked = self._checked.boxes(axes, numbers, positions, state)
-        checked = _left(checked._replace(slot=self._owned_slots()[checked.slot]), gone)
-        given = np.zeros(len(self._owners), np.int32)
-        for number in np.unique(checked.boxes.owner).tolist():
-            given[number] = state.residue.add(*self._owners[number])
-        return BoxesOfMany(plain, checked._replace(boxes=checked.boxes.with_owners(given)))
+        plain, checked = (
+            _left(boxes.boxes(axes, numbers, positions, state), gone)
+            for boxes in (self._plain, self._checked)
+        )
+        return BoxesOfMany(plain, checked)
 
 
 def _live_axis(builder: AxisBuilder, state: State) -> LiveAxis:

@@ -23,12 +23,12 @@ from tamis.errors import LimitError
 from tamis.matching.axes.live import NoRoomError
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.boxes.shapes import Shape
+from tamis.matching.covers.covers import Cover
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.pairs import Hits
 from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
-from tamis.predicates.normal import NormalForm
 from tamis.published.frame.event_types import Types, type_hole, typed
 from tamis.published.frame.label_axes import LabelAxes
 from tamis.published.frame.loading import PublishedLoad
@@ -77,9 +77,9 @@ class PublishedMatcher(Lockable):
     def __len__(self) -> int:
         return len(self._state.places.slots())
 
-    def add(self, slot: Slot, form: NormalForm, gone: Iterable[Slot] = ()) -> None:
+    def add(self, slot: Slot, cover: Cover, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription, in the place of others."""
-        self._change(lambda state: _of_form(state, slot, form), gone)
+        self._change(lambda state: _of_cover(state, slot, cover), gone)
 
     def add_shape(
         self, slot: Slot, shape: Shape, constants: Sequence[Value], gone: Iterable[Slot] = ()
@@ -155,15 +155,15 @@ class PublishedMatcher(Lockable):
         slots: list[Slot] = np.unique(np.concatenate(found)).tolist()
         return slots
 
-    def recompiled(self, some: Mapping[Slot, NormalForm], setting: Setting) -> PublishedMatcher:
+    def recompiled(self, some: Mapping[Slot, Cover], setting: Setting) -> PublishedMatcher:
         """Another matcher with the same subscriptions, some of them compiled anew."""
         slots = np.arange(len(self._state.places), dtype=np.int32)
         slots[list(some)] = -1
         state = rebuilt(self._state, TermLines(setting.world.taxonomies), slots)
         other = PublishedMatcher(setting, self._make, self._types, state)
         load = other.load()
-        for slot, form in some.items():
-            load.add(slot, form)
+        for slot, cover in some.items():
+            load.add(slot, cover)
         load.install()
         return other
 
@@ -187,8 +187,10 @@ class PublishedMatcher(Lockable):
         state = self._state
         if state.is_crowded:
             return None
-        table = state.residue.checks.conjunctions
-        asked = {*table.slot[table.oracle].tolist()} & {*state.places.slots().tolist()}
+        asked: set[Slot] = set()
+        for number, part in state.parts.items():
+            if number & 1 == CHECKED:
+                asked.update(state.owners(number, part.boxes()).tolist())
         others = self.setting.world.keys(map(self.setting.expressions, asked))
         if others is None:
             return None
@@ -201,10 +203,10 @@ class PublishedMatcher(Lockable):
             return stats_of(self._state)
 
 
-def _of_form(state: State, slot: Slot, form: NormalForm) -> BoxesOfOne:
-    """The boxes of a normal form."""
-    axes, several = state.axes, len(form.conjunctions) > 1
-    both = [typed(conjunction, state.types.path) for conjunction in form.conjunctions]
+def _of_cover(state: State, slot: Slot, cover: Cover) -> BoxesOfOne:
+    """The boxes of the conditions of a subscription."""
+    axes = state.axes
+    both = [typed(condition, state.types.path) for condition in cover.conditions]
     compiled, is_plain = axes.compile_all(rest for _, rest in both)
     found: list[LabelBox] = []
     for (type, _), each in zip(both, compiled, strict=True):
@@ -213,12 +215,9 @@ def _of_form(state: State, slot: Slot, form: NormalForm) -> BoxesOfOne:
             for box in each.boxes
         ]
         if boxes:
-            owner = slot
-            if not is_plain:
-                owner = state.residue.add(slot, each.tests, each.oracle, several)
             number = state.types.number(type)
             whole = (box for box in boxes if all(low <= high for _, low, high in box))
-            found += (LabelBox(number, box, owner) for box in whole)
+            found += (LabelBox(number, box, slot) for box in whole)
     return BoxesOfOne(slot, found, PLAIN if is_plain else CHECKED)
 
 
@@ -232,10 +231,8 @@ def _of_shape(state: State, slot: Slot, shape: Shape, constants: Sequence[Value]
     ]
     hole = type_hole(shape, state.types.path)
     number = state.types.number(None if hole is None else str(constants[hole]))
-    if plan.is_whole:
-        return BoxesOfOne(slot, [LabelBox(number, box, slot) for box in boxes], PLAIN)
-    owner = state.residue.add(slot, (), True, True)
-    return BoxesOfOne(slot, [LabelBox(number, box, owner) for box in boxes], CHECKED)
+    kind = PLAIN if plan.is_whole else CHECKED
+    return BoxesOfOne(slot, [LabelBox(number, box, slot) for box in boxes], kind)
 
 
 _PUBLISHED: weakref.WeakSet[PublishedMatcher] = weakref.WeakSet()

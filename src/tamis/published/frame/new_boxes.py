@@ -15,7 +15,7 @@ from tamis.arrays.types import Flags, Numbers
 from tamis.matching.boxes.layout import Boxes
 
 PLAIN, CHECKED = 0, 1
-"""Kinds of boxes: those that say all of a subscription, and those whose conjunctions are tested."""
+"""Kinds of boxes: those that say all of a subscription, and those of which the oracle decides."""
 
 
 class LabelBox(NamedTuple):
@@ -36,10 +36,6 @@ class BoxesOfOne(NamedTuple):
     def types(self) -> Numbers:
         """The types of the boxes."""
         return np.array([box.type for box in self.boxes], np.int32)
-
-    def conjunctions(self) -> int:
-        """How many are new."""
-        return len({box.owner for box in self.boxes}) if self.kind == CHECKED else 0
 
 
 class TypedBoxes(NamedTuple):
@@ -71,10 +67,6 @@ class BoxesOfMany(NamedTuple):
     def types(self) -> Numbers:
         """The types of the boxes."""
         return np.concatenate([new.type for new in self])
-
-    def conjunctions(self) -> int:
-        """How many are new."""
-        return len(np.unique(self.checked.boxes.owner))
 
 
 NOTHING = BoxesOfOne(0, (), PLAIN)

@@ -1,4 +1,4 @@
-"""A state built anew, with what is used of the old one: labels with room, no removed conjunctions.
+"""A state built anew, with what is used of the old one: labels with room.
 
 That is done when two constants have no room for another between them, when most constants are those
 of subscriptions that are gone, and when slots or taxonomies change. It costs what it costs to add
@@ -52,7 +52,7 @@ def rebuilt(state: State, terms: TermLines, slots: Numbers | None = None) -> Sta
 
 
 def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[TypedBoxes]:
-    """The boxes of parts, with the old axes and labels, but new slots, owners and types."""
+    """The boxes of parts, with the old axes and labels, but new slots and types."""
     base = state.types.base()
     names = state.types.names()
     for number, part in state.parts.items():
@@ -71,16 +71,7 @@ def _kept(state: State, other: State, slots: Numbers, kind: int) -> Iterator[Typ
         own = np.flatnonzero(axis != SELF)
         box = np.repeat(np.arange(len(boxes)), np.diff(start))[own]
         start = np.concatenate(([0], np.cumsum(np.bincount(box, minlength=len(boxes)))))
-        owner = _conjunctions(state, other, part.owner[boxes], slot) if kind == CHECKED else slot
-        yield TypedBoxes(Boxes(start, axis[own], low[own], high[own], owner), types[type], slot)
-
-
-def _conjunctions(state: State, other: State, owner: Numbers, slot: Numbers) -> Numbers:
-    """The new numbers of conjunctions, which have new slots."""
-    found, first, which = np.unique(owner, return_index=True, return_inverse=True)
-    pairs = zip(found.tolist(), slot[first].tolist())
-    new = [state.residue.copied(number, other.residue, own) for number, own in pairs]
-    return np.array(new, np.int32)[which]
+        yield TypedBoxes(Boxes(start, axis[own], low[own], high[own], slot), types[type], slot)
 
 
 def _number(live: LiveAxis, other: State) -> int:

@@ -24,7 +24,6 @@ from tamis.published.frame.new_boxes import (
     TypedBoxes,
 )
 from tamis.published.frame.owners import Places
-from tamis.published.frame.residue import Residue
 from tamis.published.index import TALLY, Index
 
 
@@ -45,7 +44,6 @@ class State:
         self.parts: dict[int, IndexedBoxes] = {}
         """By twice the number of an index of a type, plus the kind of boxes."""
         self.places = Places()
-        self.residue = Residue()
         self.tally: Tally = np.zeros(TALLY, np.int64)
         """What was done by indexes that are no more."""
         self.events = np.zeros(1, np.int64)
@@ -55,8 +53,7 @@ class State:
 
     def copy(self) -> State:
         """Another one that changes for itself; what only grows, and what counts, is shared."""
-        checks = self.residue.checks
-        shared = [self.axes, self.residue.literals, checks.literals, self.types.finder]
+        shared: list[Any] = [self.axes, self.types.finder]
         shared += [self.tally, self.events, *(part.index.tally for part in self.parts.values())]
         return copy.deepcopy(self, {id(each): each for each in shared})
 
@@ -107,7 +104,6 @@ class State:
         for number in list(self.parts):
             self._forget_empty(number)
         self.types.count(new.types(), 0)
-        self.residue.removed += new.conjunctions()
 
     def _divided_few(self, new: BoxesOfOne) -> Iterable[tuple[int, list[LabelBox]]]:
         """Boxes by the part that they go to, with the axes that its index knows."""
@@ -160,8 +156,6 @@ class State:
             part = self.parts[number]
             boxes = part.following(first)
             self.types.count(part.table.arrays.type[boxes], -1)
-            if number & 1 == CHECKED:
-                self.residue.removed += len(np.unique(part.owner[boxes]))
             part.remove(boxes)
             self._forget_empty(number)
 
@@ -173,18 +167,18 @@ class State:
 
     def owners(self, number: int, boxes: Numbers) -> Numbers:
         """The slots of boxes of a part."""
-        owner = self.parts[number].owner[boxes]
-        return self.residue.slots(owner) if number & 1 == CHECKED else owner
+        return self.parts[number].owner[boxes]
 
     @property
     def is_plain(self) -> bool:
-        """Whether no box needs a test."""
-        return not self.residue.count or not self.conjunctions
+        """Whether boxes say all."""
+        return not self.checked
 
     @property
-    def conjunctions(self) -> int:
-        """How many are tested."""
-        return self.residue.count - self.residue.removed
+    def checked(self) -> int:
+        """How many boxes do not say all of their subscriptions."""
+        kinds = ((number & 1, part.table.count) for number, part in self.parts.items())
+        return sum(count for kind, count in kinds if kind == CHECKED)
 
     @property
     def is_crowded(self) -> bool:
@@ -192,11 +186,10 @@ class State:
         return self.was_crowded or len(self.axes.builders) >= MAX_AXES
 
     def is_mostly_waste(self, room: int) -> bool:
-        """Whether less than half of the constants and conjunctions, or of as many axes as there
-        can be, are those of subscriptions that are there."""
-        kept = self.axes.constants + self.residue.removed
+        """Whether less than half of the constants, or of as many axes as there can be, are those of
+        subscriptions that are there."""
         sides = sum(part.table.side_count for part in self.parts.values())
-        if kept > 4 * sides + self.conjunctions + room:  # a side has two constants at most
+        if self.axes.constants > 4 * sides + room:  # a side has two constants at most
             return True
         return len(self.axes.builders) >= MAX_AXES > 2 * self._axes_in_use()
 

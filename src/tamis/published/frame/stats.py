@@ -40,7 +40,7 @@ class AlgorithmStats(Holdings):
     visited: int
     """Nodes visited."""
     bytes: Mapping[str, int]
-    """By part: index, owners of boxes, conjunctions that are tested."""
+    """By part: index, owners of boxes."""
     fallbacks: Mapping[str, int] = field(default_factory=dict)
     """Rows of columns that had to be read one by one, by reason."""
 
@@ -92,7 +92,6 @@ def bytes_of(state: State) -> dict[str, int]:
     return {
         "index": _size_of(state).bytes,
         "owners": state.places.nbytes + sum(part.nbytes for part in state.parts.values()),
-        "conjunctions": state.residue.nbytes,
     }
 
 

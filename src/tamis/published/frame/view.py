@@ -1,8 +1,7 @@
 """Matching against the state of a published matcher.
 
 events ──axes──> points ──types──> points of each index ──plain──────────────> matches
-                                                    └──checked──> tests ─────> matches
-                                                                    └─oracle─> matches
+                                                    └──checked──> oracle ────> matches
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from pyarrow import ArrowException
 
 from tamis.arrays.types import Rows
 from tamis.matching.batch import Batch
+from tamis.matching.evaluation.entries import Candidates
 from tamis.matching.pairs import (
     Hits,
     Pairs,
@@ -29,7 +29,6 @@ from tamis.matching.points.of_columns import UnsupportedTypeError, arrow_points
 from tamis.matching.points.of_events import Points, points_of
 from tamis.matching.segments.view import decided, pieces, rows_at_once
 from tamis.matching.setting import Setting
-from tamis.matching.tests.conjunctions import Candidates
 from tamis.model.events.event import Event
 from tamis.published.frame.comparisons import write_labels
 from tamis.published.frame.event_points import Pass, TypesOfRows, passes, passes_of_one
@@ -78,7 +77,7 @@ class PublishedView:
     def _pairs(self, batch: Batch) -> Iterator[Pairs]:
         state = self._state
         ranking = None if batch.table is None else self._axes.ranking()
-        for start, part in batch.parts(rows_at_once(state.conjunctions, batch)):
+        for start, part in batch.parts(rows_at_once(state.checked, batch)):
             for first, piece, points, own in self._pointed(part, ranking):
                 has_labels = points.ranks.dtype == np.int64
                 every = list(passes(points, None if has_labels else ranking, state.types, own))
@@ -90,7 +89,7 @@ class PublishedView:
     ) -> Iterator[tuple[int, Batch, Points, TypesOfRows | None]]:
         """The points of a batch: labels of events, ranks of columns; and the types of the rows."""
         axes, comparisons = self._axes.axes, self._axes.comparisons
-        valued = sorted({*self._state.residue.checks.paths, *self._axes.compared_paths})
+        valued = sorted(self._axes.compared_paths)
 
         def of_events(events: Sequence[Event]) -> Points:
             return points_of(events, axes, valued, np.int64)
@@ -119,7 +118,7 @@ class PublishedView:
         """The pairs of some points."""
         yield from self._plain(every, points.row, len(batch))
         if not self._state.is_plain:
-            found = self._candidates(every, points, batch)
+            found = self._candidates(every)
             yield from decided(found, points.row, lambda asked: self._verified(asked, batch))
         slots = self._state.places.slots() if points.left else None
         for left in points.left:
@@ -149,16 +148,14 @@ class PublishedView:
         if later:
             yield distinct(later)
 
-    def _candidates(
-        self, every: Iterable[Pass], points: Points, batch: Batch
-    ) -> Iterator[Candidates]:
-        """What other boxes find, without the pairs that tests exclude."""
+    def _candidates(self, every: Iterable[Pass]) -> Iterator[Candidates]:
+        """What other boxes find, which the oracle decides."""
         state = self._state
         for each in every:
             part = state.parts.get(2 * each.key + CHECKED)
             if part is not None:
-                for point, conjunction, _ in _stabbed(part, each, None):
-                    yield state.residue.checks.candidates(point, conjunction, points, batch)
+                for point, slot, _ in _stabbed(part, each, None):
+                    yield Candidates(point, slot, np.ones(len(point), bool), several=True)
 
 
 def _stabbed(part: IndexedBoxes, each: Pass, rows: Rows | None) -> Iterator[Pairs]:

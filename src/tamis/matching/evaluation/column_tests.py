@@ -1,14 +1,13 @@
 """Tests that are no intervals of any axis, on many points at once: each test on all points that
 boxes could not exclude, by Arrow's own functions.
 
-    pairs (point, conjunction)          tests                        left
-    0  title like '%oak%t_ble'          like: points 0, 5, 9, …      5
-    5  title like '%oak%t_ble'          matches: points 5, 7         7
-    5  a < b and title matches '…'      a < b: point 5
-    7  title matches '…'
+    requests (test, point)              tests
+    title like '%oak%t_ble'    0 5 9    like: points 0, 5, 9, …
+    title matches '…'          5 7      matches: points 5, 7
+    a < b                      5        a < b: point 5
 
-A test that no function of Arrow decides on these columns (timestamps of two units, say) leaves the
-pair to the oracle.
+A test that no function of Arrow decides on these columns (timestamps of two units, say) stays open:
+the oracle decides.
 """
 
 from __future__ import annotations
@@ -36,10 +35,8 @@ from tamis.predicates.expression import EQUALITIES, Comparison, Contains, TextTe
 from tamis.predicates.normal import Literal
 from tamis.predicates.operands import Attribute
 from tamis.predicates.texts import fold, like_to_regex
-from tamis.predicates.truth import contains, holds
+from tamis.predicates.truth import OPEN, contains, holds
 
-FALSE, TRUE, ASK = np.int8(0), np.int8(1), np.int8(2)
-"""What a test says of a point: not true, true, or that the oracle must be asked."""
 _COMPARED: dict[str, Any] = {
     "=": np.equal,
     "!=": np.not_equal,
@@ -56,14 +53,6 @@ _OF_STRINGS = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-
-
-def is_checked(literal: Literal) -> bool:
-    """Whether there is a test for a literal."""
-    node = literal.predicate
-    if isinstance(node, Comparison):
-        return isinstance(node.left, Attribute) and isinstance(node.right, Attribute)
-    return isinstance(node, TextTest) or (isinstance(node, Contains) and not node.ignore_case)
 
 
 def paths_of(literal: Literal) -> list[Path]:
@@ -121,7 +110,7 @@ class Texts:
         said[np.repeat(begins, count) + within] = known & (values == np.repeat(positive, count))
 
 
-def evaluate(literal: Literal, number: Int32s, points: Points, batch: Batch) -> Truths:
+def evaluate_test(literal: Literal, number: Int32s, points: Points, batch: Batch) -> Truths:
     """What a test says of some points."""
     node, positive = literal
     if isinstance(node, Contains):
@@ -222,14 +211,14 @@ def _compared(node: Comparison, positive: bool, ours: Any, theirs: Any) -> Truth
         return _verdicts(truth == positive)
     first, second = _numbers(ours), _numbers(theirs)
     if first is None or second is None:
-        return np.full(len(ours), ASK)
+        return np.full(len(ours), OPEN, np.int8)
     truth = _COMPARED[node.operator](first, second)
     known = np.ones(len(truth), bool)
     if node.operator not in EQUALITIES:
         known = (first == first) & (second == second)
     verdicts = _verdicts(known & (truth == positive))
     if first.dtype != second.dtype:
-        verdicts[(np.abs(first) > EXACT) | (np.abs(second) > EXACT)] = ASK
+        verdicts[(np.abs(first) > EXACT) | (np.abs(second) > EXACT)] = OPEN
     return verdicts
 
 

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tamis.errors import SubscriptionError
-from tamis.matching.boxes.required_texts import like_literals, regex_literals
+from tamis.matching.covers.required_texts import like_literals, regex_literals
 from tamis.predicates.texts import compile_like, compile_regex
 
 

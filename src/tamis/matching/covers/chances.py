@@ -1,0 +1,64 @@
+"""How likely a condition lets an event pass, as long as nobody has looked at events.
+
+Only the order matters: what a subscription is found by is its rarest clause (covers.py), and these
+figures say which that is by default.
+"""
+
+from __future__ import annotations
+
+from tamis.matching.axes.sort import AxisSort
+from tamis.matching.covers.leaves import Holds, Leaf, Within
+from tamis.predicates.expression import IsA, Present
+from tamis.predicates.normal import Literal
+from tamis.predicates.valueset import GREATEST, LEAST, Range, ValueSet
+
+PRESENCE = 0.75
+"""That an event has an attribute."""
+VALUE, WINDOW, HALF = 0.01, 0.1, 0.5
+"""That an attribute which is there has a given value, lies in a range, or above a constant."""
+_CHARACTER, _RAREST = 0.4, 1e-4
+"""That one more character of a text is right, and the least that a text is thought to be."""
+
+
+def chance_of(leaf: Leaf) -> float:
+    """How likely a leaf is so of what is there; 1 if it cannot be looked up."""
+    if isinstance(leaf, Within):
+        return chance_within(leaf.values)
+    if isinstance(leaf, Holds):
+        if leaf.key.sort is AxisSort.CONTAINED:
+            return min(HALF, VALUE * len(leaf.things))
+        return min(1.0, sum(text_chance(len(str(text))) for text in leaf.things))
+    return literal_chance(leaf)
+
+
+def chance_within(values: ValueSet) -> float:
+    """How likely a value lies in a set."""
+    found = HALF * len(values.booleans) + values.rest
+    for ranges in values.ranges.values():
+        ends = (ranges[0][0] == LEAST) + (ranges[-1][1] == GREATEST)
+        likely = (HALF, HALF, 1.0)[ends] if ends else min(HALF, sum(map(_range_chance, ranges)))
+        found += likely
+    return min(found, 1.0)
+
+
+def _range_chance(each: Range) -> float:
+    """How likely a value lies between two constants; strings of one prefix are rarer the longer
+    that is."""
+    low, high = each
+    if low[1:2] == high[1:2]:
+        return VALUE
+    text = low[1] if len(low) > 1 else None
+    return text_chance(len(text)) if isinstance(text, str) else WINDOW
+
+
+def text_chance(length: int) -> float:
+    """How likely a text of so many characters is found."""
+    return max(_RAREST, _CHARACTER**length)
+
+
+def literal_chance(literal: Literal) -> float:
+    """How likely a literal is true, if it can be looked up."""
+    node, positive = literal
+    if isinstance(node, Present):
+        return 1.0 if positive else 1.0 - PRESENCE
+    return WINDOW if isinstance(node, IsA) and positive else 1.0

@@ -1,0 +1,245 @@
+"""Predicates as leaves of a formula: what a predicate, or its negation, asks of an event.
+
+    price < 5                          Within   price: numbers below 5
+    title = 'Oak' ignoring case        Within   the folded title: 'oak'
+    title ends with 'oak'              Within   the reversed title: what begins with 'kao'
+    title contains text 'oak'          Holds    what was found in the title: 'oak'
+    tags contains 'new'                Holds    what was found in tags, whatever is bound
+    title like 'oak%chair'             Within   the title begins so, and ends so; and the Literal
+    title matches 'oak.*chair'         Holds    'oak' and 'chair'; and the Literal
+    a < b                              Literal
+
+A predicate that cannot be said by sets and found things stays a literal, behind those that it
+implies. Of a text test that is *false* the value is a string, on which the test does not succeed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tamis.matching.axes.axis import AxisKey
+from tamis.matching.axes.sort import AxisSort
+from tamis.matching.covers.required_texts import like_literals, regex_literals
+from tamis.matching.lines.forms import FOLDED, FORM_LINES, address_form
+from tamis.model.kinds import Kind, Value, kind_of
+from tamis.model.paths import Path
+from tamis.predicates.expression import (
+    Comparison,
+    Contains,
+    Expression,
+    In,
+    InCidr,
+    Present,
+    TextTest,
+)
+from tamis.predicates.normal import Literal, true_set
+from tamis.predicates.operands import Attribute, Constant
+from tamis.predicates.region_literals import STRINGS
+from tamis.predicates.texts import like_parts
+from tamis.predicates.valueset import (
+    ValueSet,
+    after,
+    before,
+    points,
+    prefixed,
+    range_of,
+    union_of,
+)
+
+Place = Path | AxisKey
+"""An attribute, or a form of it in which its values are put."""
+
+
+class Within(NamedTuple):
+    """The bound value of an attribute, or a form of it, lies in a set."""
+
+    place: Place
+    values: ValueSet
+
+
+class Holds(NamedTuple):
+    """One of some things is found in the bound text of an attribute, or among all its values."""
+
+    key: AxisKey
+    things: frozenset[Value]
+
+
+class Lacks(NamedTuple):
+    """Something is not so."""
+
+    part: Leaf
+
+
+Leaf = Within | Holds | Literal
+
+
+class Reading(NamedTuple):
+    """What a predicate asks: all of these; and what says it all by itself."""
+
+    implied: tuple[Leaf, ...]
+    whole: Leaf | None
+    """None if it is true of what is implied and lacks ``denied``."""
+    denied: Leaf | None = None
+
+
+def path_of(place: Place) -> Path:
+    """The attribute of a place."""
+    return place.path if isinstance(place, AxisKey) else place
+
+
+def reading_of(node: Expression, positive: bool) -> Reading:
+    """What a predicate, or its negation, asks."""
+    plain = true_set(node, positive)
+    if plain is not None:
+        return Reading((), Within(*plain))
+    derived = _derived_set(node, positive)
+    if derived is not None:
+        return Reading((), Within(*derived))
+    literal = Literal(node, positive)
+    if isinstance(node, TextTest):
+        return _text_reading(node, positive)
+    if isinstance(node, Contains) and not node.ignore_case:
+        value = node.value.value
+        if kind_of(value) is not Kind.BYTES:
+            found = Holds(AxisKey(node.attribute.path, AxisSort.CONTAINED), frozenset({value}))
+            if positive:
+                return Reading((), found)
+            return Reading((Literal(Present(node.attribute), True),), None, found)
+    return Reading((), literal)
+
+
+def _text_reading(node: TextTest, positive: bool) -> Reading:
+    sort = AxisSort.FOLDED_SUBSTRINGS if node.ignore_case else AxisSort.SUBSTRINGS
+    key = AxisKey(node.attribute.path, sort)
+    pattern = str(node.pattern.value)
+    inner = _inner_text(node, pattern)
+    whole: Leaf = Literal(node, True)
+    if inner is not None:
+        whole = Holds(key, frozenset({_folded(inner, node.ignore_case)}))
+    is_text = Within(node.attribute.path, STRINGS)
+    if not positive:
+        return Reading((is_text,), None, whole)
+    if inner is not None:
+        return Reading((), whole)
+    implied = [Within(*side) for side in _ends(node, pattern)] or [is_text]
+    texts = regex_literals(pattern) if node.operator == "matches" else like_literals(pattern)
+    found = (
+        Holds(key, frozenset({_folded(text, node.ignore_case)}))
+        for text in texts
+        if text.isascii() or not node.ignore_case  # RE2 and we fold ASCII alike
+    )
+    return Reading((*implied, *found), whole)
+
+
+def _inner_text(node: TextTest, pattern: str) -> str | None:
+    """The text that a test searches for, if it does nothing else."""
+    if node.operator == "contains text":
+        return pattern
+    if node.operator == "like" and (pattern.isascii() or not node.ignore_case):
+        parts = like_parts(pattern)
+        if parts is not None and len(parts) == 3 and not parts[0] and not parts[2]:
+            return parts[1]
+    return None
+
+
+def _ends(node: TextTest, pattern: str) -> Iterator[tuple[Place, ValueSet]]:
+    """How what matches a ``like`` pattern begins and ends."""
+    if node.operator != "like" or (node.ignore_case and not pattern.isascii()):
+        return
+    parts = like_parts(pattern) or [""]
+    path = node.attribute.path
+    if parts[0]:
+        if node.ignore_case:
+            yield AxisKey(path, AxisSort.FOLDED), prefixed(_form(FOLDED, parts[0]))
+        else:
+            yield path, prefixed(parts[0])
+    if parts[-1]:
+        end = AxisSort.FOLDED_REVERSED if node.ignore_case else AxisSort.REVERSED
+        yield AxisKey(path, end), prefixed(_form(end, parts[-1]))
+
+
+def is_tested(literal: Literal) -> bool:
+    """Whether columns decide on a literal (evaluation/column_tests.py)."""
+    node = literal.predicate
+    if isinstance(node, Comparison):
+        return isinstance(node.left, Attribute) and isinstance(node.right, Attribute)
+    return isinstance(node, TextTest)
+
+
+def _derived_set(node: Expression, positive: bool) -> tuple[AxisKey, ValueSet] | None:
+    """The axis of another form of strings on which a predicate is a set of values, and the set."""
+    if isinstance(node, TextTest):
+        found = _text_set(node)
+    elif isinstance(node, InCidr):
+        found = AxisKey(node.attribute.path, AxisSort.ADDRESS), _networks(node)
+    else:
+        return _equality(node, positive)
+    if found is None or positive:
+        return found
+    axis, values = found
+    return axis, values.complement().within(Kind.STRING)  # of all else it is unknown
+
+
+def _networks(node: InCidr) -> ValueSet:
+    return union_of(
+        range_of(
+            Kind.STRING,
+            before(address_form(network.network_address)),
+            after(address_form(network.broadcast_address)),
+        )
+        for network in node.networks
+    )
+
+
+def _text_set(node: TextTest) -> tuple[AxisKey, ValueSet] | None:
+    """What a test is in another form of the string; ranges of the string itself are plain sets."""
+    pattern, path = str(node.pattern.value), node.attribute.path
+    end = AxisSort.FOLDED_REVERSED if node.ignore_case else AxisSort.REVERSED
+    if node.operator == "starts with":
+        return AxisKey(path, AxisSort.FOLDED), prefixed(_form(FOLDED, pattern))
+    if node.operator == "ends with":
+        return AxisKey(path, end), prefixed(_form(end, pattern))
+    if node.operator != "like" or (node.ignore_case and not pattern.isascii()):
+        return None  # RE2 and Unicode's folding agree on ASCII for certain
+    match like_parts(pattern):
+        case [only]:
+            return AxisKey(path, AxisSort.FOLDED), points([_form(FOLDED, only)])
+        case ["", last] if last:
+            return AxisKey(path, end), prefixed(_form(end, last))
+        case [first, ""]:
+            return AxisKey(path, AxisSort.FOLDED), prefixed(_form(FOLDED, first))
+    return None
+
+
+def _folded(text: str, ignore_case: bool) -> str:
+    return _form(FOLDED, text) if ignore_case else text
+
+
+def _form(sort: str, text: str) -> str:
+    if sort not in FORM_LINES:
+        return text
+    form = FORM_LINES[sort].form(text)
+    assert form is not None
+    return form
+
+
+def _equality(node: Expression, positive: bool) -> tuple[AxisKey, ValueSet] | None:
+    """Equality without regard to case, on the axis of folded strings and of all that is none."""
+    if not isinstance(node, Comparison | In) or not node.ignore_case:
+        return None
+    if isinstance(node, In):
+        attribute, constants = node.attribute, node.values
+        equal = positive
+    else:
+        if not isinstance(node.left, Attribute) or not isinstance(node.right, Constant):
+            return None
+        attribute, constants = node.left, (node.right,)
+        equal = positive is (node.operator == "=")
+    texts = [constant.value for constant in constants]
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    values = points(_form(FOLDED, str(text)) for text in texts)
+    if not equal:
+        values = ValueSet(values.complement().within(Kind.STRING).ranges, rest=True)
+    return AxisKey(attribute.path, AxisSort.FOLDED), values

@@ -1,0 +1,227 @@
+"""Shared evaluation: candidates of a segment, decided column by column.
+
+doors ──(point, condition)──┬─certain──────────────────────────────> matches
+                            └─(point, node)──kernel──┬─true────────> matches
+                                              ^      └─open──tests──┐
+                                              └─────────────────────┘ ──still open──> oracle
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tamis.arrays.types import Flags, Int32s, Int64s, Numbers, Ranks, Slots, Truths
+from tamis.bindings.attribute_trial import AttributeTrial
+from tamis.matching.batch import Batch
+from tamis.matching.evaluation.column_tests import Texts, evaluate_test, paths_of
+from tamis.matching.evaluation.entries import CERTAIN, Candidates, Entries, Verdicts
+from tamis.matching.evaluation.kernels import (
+    Memory,
+    Sight,
+    collect_requests,
+    evaluate,
+    forget,
+    memory_of,
+)
+from tamis.matching.evaluation.nodes import ASK, SIDE, Nodes, mark_wholes
+from tamis.matching.points.contents import FoundThings
+from tamis.matching.points.of_events import Points
+from tamis.matching.sieve.kernels import flatten_points
+from tamis.model.events.event import Event
+from tamis.model.limits import LIMITS
+from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES
+from tamis.predicates.expression import TextTest
+from tamis.predicates.normal import Literal
+from tamis.predicates.truth import FALSE, OPEN, TRUE
+
+_NO_TESTS = np.empty(0, np.int64), np.empty(0, np.int8)
+
+
+class Evaluation:
+    """The formulas of a segment."""
+
+    def __init__(self, entries: Entries, nodes: Nodes, literals: Sequence[Literal]) -> None:
+        self.entries = entries
+        self.nodes = nodes
+        self.literals = list(literals)
+        """What TEST nodes are about."""
+        self.paths = sorted({path for literal in literals for path in paths_of(literal)})
+        """The attributes whose values the tests look at."""
+        self._memories: list[Memory] = []
+        """Of threads that are done with them."""
+
+    @classmethod
+    def none(cls) -> Evaluation:
+        """Nothing to evaluate."""
+        return cls(Entries.none(), Nodes.none(), [])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the conditions and formulas."""
+        return self.nodes.nbytes + sum(array.nbytes for array in self.entries)
+
+    def slots_about(self, axes: Flags) -> Slots:
+        """The slots of the formulas that look at some of the axes, given by a mask."""
+        about = np.zeros(len(self.nodes.kind), bool)
+        sides = np.flatnonzero(self.nodes.kind == SIDE)
+        about[sides] = axes[self.nodes.axis[sides]]
+        return self._slots_with(about)
+
+    def open_slots(self) -> Slots:
+        """The slots of the formulas that the oracle may have to decide on."""
+        return self._slots_with(self.nodes.kind == ASK)
+
+    def _slots_with(self, about: Flags) -> Slots:
+        """The slots of the formulas that have some of the nodes."""
+        mark_wholes(self.nodes, about)
+        slot, node, _ = self.entries
+        open_ = np.flatnonzero(node != CERTAIN)
+        number = np.where(node[open_] < 0, ~node[open_], node[open_])
+        return slot[open_[about[number]]]
+
+    def candidates(
+        self,
+        point: Int32s,
+        condition: Numbers,
+        points: Points,
+        found: Sequence[FoundThings],
+        batch: Batch,
+    ) -> Candidates:
+        """Pairs, a point and a condition that holds there, without those that are not so."""
+        slot, node, several = self.entries
+        own = node[condition]
+        certain = own == CERTAIN
+        if certain.all():
+            ask = np.zeros(len(point), bool)
+            return Candidates(point, slot[condition], ask, bool(several[condition].any()))
+        first = np.flatnonzero(~certain)
+        keys = point[first].astype(np.int64) << 32 | slot[condition[first]]
+        _, which = np.unique(keys, return_index=True)
+        kept = first[which]
+        truth = self._truths(
+            point[kept],
+            own[kept],
+            _sight(points, found),
+            lambda keys: self._tested(keys, points, batch),
+        )
+        left = kept[truth != FALSE]
+        order = np.concatenate((np.flatnonzero(certain), left))
+        ask = np.concatenate((np.zeros(certain.sum(), bool), truth[truth != FALSE] == OPEN))
+        again = bool(several[condition[order]].any()) and bool(certain.any())
+        return Candidates(point[order], slot[condition[order]], ask, again)
+
+    def verdicts(
+        self, condition: Sequence[int], point: Ranks, found: Sequence[list[int]], event: Event
+    ) -> Verdicts:
+        """The slots of conditions that hold for one event, given by its ranks with a 0 behind
+        them, and by the ranks of what was found in it on each axis of found things."""
+        conditions = np.array(condition, np.int32)
+        slot, node, _ = self.entries
+        slots, nodes = slot[conditions], node[conditions]
+        certain = nodes == CERTAIN
+        verdicts = Verdicts(dict.fromkeys(slots[certain].tolist()), {})
+        first = np.flatnonzero(~certain)
+        if not len(first):
+            return verdicts
+        truth = self._truths(
+            np.zeros(len(first), np.int32),
+            nodes[first],
+            _sight_of_one(point, found),
+            lambda keys: self._tested_on_one(keys, event),
+        )
+        verdicts.certain.update(dict.fromkeys(slots[first[truth == TRUE]].tolist()))
+        verdicts.open.update(dict.fromkeys(slots[first[truth == OPEN]].tolist()))
+        return verdicts
+
+    def _truths(
+        self, point: Int32s, node: Numbers, sight: Sight, tested: Callable[[Int64s], Truths]
+    ) -> Truths:
+        """The truths of nodes at points, which ascend; OPEN if only the oracle can tell.
+
+        tested: makes tests, given as test << 32 | point, ascending.
+        """
+        try:
+            memory = self._memories.pop()
+        except IndexError:
+            memory = memory_of(self.nodes)
+        forget(memory, sight.points)
+        truth = np.empty(len(point), np.int8)
+        if evaluate(self.nodes, sight, memory, point, node, truth) and self.literals:
+            open_ = np.flatnonzero(truth == OPEN)
+            forget(memory, sight.points)
+            keys = collect_requests(self.nodes, sight, memory, point[open_], node[open_])
+            if len(keys):
+                keys = np.unique(keys)
+                sight = sight._replace(test=keys, truth=tested(keys))
+                forget(memory, sight.points)
+                again = np.empty(len(open_), np.int8)
+                evaluate(self.nodes, sight, memory, point[open_], node[open_], again)
+                truth[open_] = again
+        self._memories.append(memory)
+        return truth
+
+    def _tested_on_one(self, keys: Int64s, event: Event) -> Truths:
+        """What tests say of one event without lists."""
+        trial = AttributeTrial(event, NO_TAXONOMIES, LIMITS)
+        literals = (self.literals[test] for test in (keys >> 32).tolist())
+        truths = [trial.truth(node, None) == int(positive) for node, positive in literals]
+        return np.array(truths, np.int8)
+
+    def _tested(self, keys: Int64s, points: Points, batch: Batch) -> Truths:
+        """What tests say of points, given as test << 32 | point, ascending."""
+        test, point = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
+        said = np.zeros(len(keys), np.int8)
+        texts = Texts(point, points)
+        ends = np.flatnonzero(np.diff(test, append=-1)) + 1
+        begin = 0
+        for end in ends.tolist():
+            literal = self.literals[test[begin]]
+            if isinstance(literal.predicate, TextTest):
+                texts.add(literal.predicate, literal.positive, begin, end)
+            else:
+                said[begin:end] = evaluate_test(literal, point[begin:end], points, batch)
+            begin = end
+        texts.write(said)
+        return said
+
+
+def _sight_of_one(point: Ranks, found: Sequence[list[int]]) -> Sight:
+    """What is known of one point."""
+    count = len(found)
+    return Sight(
+        point,
+        len(point),
+        1,
+        len(point) - 1,
+        np.zeros(count, np.int32),
+        1,
+        np.arange(count),
+        np.cumsum([0, *map(len, found)]),
+        np.array([rank for each in found for rank in each], np.int32),
+        *_NO_TESTS,
+    )
+
+
+def _sight(points: Points, found: Sequence[FoundThings]) -> Sight:
+    """What is known of points before any test was made."""
+    flat = flatten_points(points.ranks)
+    count = [len(each.start) - 1 for each in found]
+    texts: Any = [each.text for each in found]
+    ends = np.cumsum([0, *(each.start[-1] for each in found)])
+    starts = [each.start[:-1] + end for each, end in zip(found, ends)]
+    nothing = np.empty(0, np.int32)
+    return Sight(
+        flat.rank,
+        flat.event_stride,
+        flat.attribute_stride,
+        points.ranks.shape[1],
+        np.concatenate([nothing, *texts]).astype(np.int32),
+        flat.events,
+        np.cumsum([0, *count])[:-1].astype(np.int64),
+        np.concatenate([*starts, ends[-1:]]).astype(np.int64),
+        np.concatenate([nothing, *(each.rank for each in found)]).astype(np.int32),
+        *_NO_TESTS,
+    )

@@ -1,0 +1,184 @@
+"""The evaluation of candidates: for a point and a node, whether the node holds there.
+
+Each node is evaluated at most once for a point, and only if what is known so far does not decide:
+parts are looked at one after the other, the cheapest first, until one settles the matter. What a
+kernel cannot test is OPEN. A candidate that stays OPEN names the tests that it still needs; they
+are made on whole columns, and then it is evaluated again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.arrays.jit import kernel
+from tamis.arrays.types import Int32s, Int64s, Numbers, Offsets, Ranks, Truths
+from tamis.matching.evaluation.nodes import EVERY, FOUND, SIDE, SOME, TEST, Nodes
+from tamis.predicates.truth import FALSE, OPEN, TRUE
+
+
+class Sight(NamedTuple):
+    """What is known of the points that are evaluated."""
+
+    rank: Ranks  # of all points on all axes
+    point_stride: int
+    axis_stride: int
+    axes: int  # behind them come the axes of found things
+    text: Int32s  # [found axis, point]: the text or list in which something may be found, or -1
+    points: int
+    first: Offsets  # of the texts of each found axis among those of all
+    start: Offsets  # of the things found in each text
+    found: Ranks  # ascending for each text
+    test: Int64s  # tests that were made, as test << 32 | point, ascending
+    truth: Truths  # and what they said
+
+
+class Memory(NamedTuple):
+    """What one thread found out about the point that it evaluates."""
+
+    stamp: Int32s  # of each node: clock and point for which it was evaluated
+    truth: Truths
+    clock: Int64s  # of the points that are evaluated now, and of those that come next
+
+
+class Requests(NamedTuple):
+    """Tests that open candidates need, as test << 32 | point."""
+
+    keys: Int64s
+    total: Int64s  # one number
+
+
+def memory_of(nodes: Nodes) -> Memory:
+    """A memory that knows nothing."""
+    count = len(nodes.kind)
+    return Memory(np.zeros(count, np.int32), np.empty(count, np.int8), np.ones(2, np.int64))
+
+
+def forget(memory: Memory, points: int) -> None:
+    """Begin with other points, of which nothing is known; there are so many of them."""
+    if memory.clock[1] + points > np.iinfo(np.int32).max:
+        memory.stamp.fill(0)
+        memory.clock[1] = 1
+    memory.clock[0] = memory.clock[1]
+    memory.clock[1] += points
+
+
+@kernel
+def evaluate(
+    nodes: Nodes, sight: Sight, memory: Memory, point: Int32s, node: Numbers, truth: Truths
+) -> int:
+    """Write the truths of candidates, whose points ascend; return how many are open."""
+    left = 0
+    for i in range(len(point)):
+        truth[i] = truth_at(nodes, node[i], point[i], sight, memory)
+        left += truth[i] == OPEN
+    return left
+
+
+@kernel
+def truth_at(nodes: Nodes, node: int, point: int, sight: Sight, memory: Memory) -> np.int64:
+    """The truth of a node, or of its negation, at a point."""
+    n = node if node >= 0 else ~node
+    if memory.stamp[n] == memory.clock[0] + point:
+        truth = np.int64(memory.truth[n])
+    else:
+        kind = nodes.kind[n]
+        if kind == SIDE:
+            at = np.int64(point) * sight.point_stride + nodes.axis[n] * sight.axis_stride
+            truth = is_within(nodes, n, sight.rank[at])
+        elif kind == FOUND:
+            truth = is_found(nodes, n, point, sight)
+        elif kind in (EVERY, SOME):
+            decisive = np.int64(FALSE if kind == EVERY else TRUE)
+            truth = np.int64(1) - decisive
+            for c in range(nodes.start[n], nodes.start[n + 1]):
+                part = truth_at(nodes, nodes.low[c], point, sight, memory)
+                if part == decisive:
+                    truth = part
+                    break
+                if part == OPEN:
+                    truth = part
+        elif kind == TEST:
+            truth = test_truth(np.int64(nodes.axis[n]) << 32 | np.int64(point), sight)
+        else:
+            truth = np.int64(OPEN)
+        memory.stamp[n], memory.truth[n] = memory.clock[0] + point, truth
+    return truth if node >= 0 or truth == OPEN else np.int64(1) - truth
+
+
+@kernel
+def is_within(nodes: Nodes, n: int, rank: int) -> np.int64:
+    """Tell whether a rank lies in an interval of a leaf."""
+    if rank < 0:
+        return np.int64(FALSE)
+    first, stop = nodes.start[n], nodes.start[n + 1]
+    if stop - first > 1:  # the last interval that begins at the rank or below
+        length = stop - first
+        while length > 1:
+            half = length >> 1
+            if nodes.low[first + half] <= rank:
+                first += half
+            length -= half
+    elif stop == first:
+        return np.int64(FALSE)
+    return np.int64(nodes.low[first] <= rank <= nodes.high[first])
+
+
+@kernel
+def is_found(nodes: Nodes, n: int, point: int, sight: Sight) -> np.int64:
+    """Tell whether one of the things of a leaf was found."""
+    f = nodes.axis[n] - sight.axes
+    text = sight.text[f * sight.points + point]
+    if text < 0:
+        return np.int64(FALSE)
+    text += sight.first[f]
+    for i in range(sight.start[text], sight.start[text + 1]):
+        if is_within(nodes, n, sight.found[i]):
+            return np.int64(TRUE)
+    return np.int64(FALSE)
+
+
+@kernel
+def test_truth(key: np.int64, sight: Sight) -> np.int64:
+    """What a test said, or OPEN if it was not made."""
+    low, high = 0, len(sight.test)
+    while low < high:
+        middle = (low + high) >> 1
+        if sight.test[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    if low < len(sight.test) and sight.test[low] == key:
+        return np.int64(sight.truth[low])
+    return np.int64(OPEN)
+
+
+@kernel
+def collect_requests(
+    nodes: Nodes, sight: Sight, memory: Memory, point: Int32s, node: Numbers
+) -> Int64s:
+    """The tests that open candidates need, each once or more often, as test << 32 | point."""
+    requests = Requests(np.empty(64, np.int64), np.zeros(1, np.int64))
+    for i in range(len(point)):
+        if truth_at(nodes, node[i], point[i], sight, memory) == OPEN:
+            requests = request(nodes, node[i], point[i], memory, requests)
+    return requests.keys[: requests.total[0]]
+
+
+@kernel
+def request(nodes: Nodes, node: int, point: int, memory: Memory, requests: Requests) -> Requests:
+    """Add the tests that an open node needs."""
+    n = node if node >= 0 else ~node
+    if memory.stamp[n] != memory.clock[0] + point or memory.truth[n] != OPEN:
+        return requests
+    if nodes.kind[n] == TEST:
+        keys, count = requests.keys, requests.total[0]
+        if count == len(keys):
+            keys = np.empty(2 * count, np.int64)
+            keys[:count] = requests.keys
+        keys[count] = np.int64(nodes.axis[n]) << 32 | np.int64(point)
+        requests.total[0] = count + 1
+        return Requests(keys, requests.total)
+    if nodes.kind[n] == EVERY or nodes.kind[n] == SOME:
+        for c in range(nodes.start[n], nodes.start[n + 1]):
+            requests = request(nodes, nodes.low[c], point, memory, requests)
+    return requests
