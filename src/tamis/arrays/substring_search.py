@@ -30,9 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.arrays.arrow_buffers import frozen, string_buffers
-from tamis.arrays.jit import kernel
+from tamis.arrays.jit import addresses, array_at, brief, kernel
 from tamis.arrays.key_table import GOLDEN
-from tamis.arrays.types import Bytes, Int32s, Offsets, UInt64s
+from tamis.arrays.sharing import lazy
+from tamis.arrays.types import Addresses, Bytes, Int32s, Offsets, UInt64s
 
 WIDTHS = (8, 4, 2, 1)
 _MOST_WINDOWS = 64
@@ -40,6 +41,8 @@ _MOST_WINDOWS = 64
 _ROOM = 16
 """Bits of the filter for each window."""
 _CHUNK = 1 << 16
+_ONE = 256
+"""Patterns that a buffer for one text holds."""
 EMPTY = -1
 
 
@@ -92,11 +95,24 @@ class SubstringSearch:
         """Rows of texts (large strings) and numbers of the patterns in them, each pair once."""
         return self._pairs(Texts(*string_buffers(texts)))
 
-    def patterns(self, text: str) -> list[int]:
+    def patterns(self, text: str) -> Int32s:
         """The numbers of the patterns in one text."""
         data = np.frombuffer(text.encode(), np.uint8)
+        found = np.empty(_ONE, np.int32)
+        count = _find_in_one(data, self._places, found)
+        if count >= 0:
+            return found[:count]
         texts = Texts(frozen((0, len(data)), np.int64), data)
-        return [number for _, found in self._pairs(texts) for number in found.tolist()]
+        return np.concatenate([found for _, found in self._pairs(texts)])
+
+    @lazy
+    def _places(self) -> Addresses:
+        """The patterns, and the arrays of all windows, by their addresses."""
+        places = [(len(self.windows), 0), *addresses((self.offsets, self.data)).tolist()]
+        for windows in self.windows:
+            places.append((windows.width, 0))
+            places += addresses(windows[2:]).tolist()
+        return np.array(places, np.int64)
 
     def _pairs(self, texts: Texts) -> Iterator[tuple[Int32s, Int32s]]:
         own, rows = Texts(self.offsets, self.data), len(texts.offsets) - 1
@@ -225,6 +241,44 @@ def _find(
                     row[count], pattern[count] = r, p
                     count += 1
     cursor[0] = len(offsets) - 1
+    return count
+
+
+@brief
+def _find_in_one(data: Bytes, places: Addresses, out: Int32s) -> int:
+    """Write the patterns that stand in one text, each once; return how many, or -1 if they are
+    too many for the buffer."""
+    own = Texts(array_at(places[1], np.int64), array_at(places[2], np.uint8))
+    count = 0
+    for w in range(places[0, 0]):
+        at = 3 + 7 * w
+        width = places[at, 0]
+        found, keys = array_at(places[at + 1], np.uint64), array_at(places[at + 2], np.uint64)
+        group, start = array_at(places[at + 3], np.int32), array_at(places[at + 4], np.int32)
+        pattern, shift = array_at(places[at + 5], np.int32), array_at(places[at + 6], np.int32)
+        if len(data) < width:
+            continue
+        words, top = np.uint64(len(found) - 1), np.uint64(8 * (width - 1))
+        key = _key(data, 0, width - 1) << np.uint64(8)
+        for i in range(len(data) - width + 1):
+            key = key >> np.uint64(8) | np.uint64(data[i + width - 1]) << top
+            mixed = _mixed(key)
+            bits = _bits(mixed)
+            if found[mixed & words] & bits != bits:
+                continue
+            slot = _hash(key, len(keys))
+            while group[slot] != EMPTY and keys[slot] != key:
+                slot = (slot + 1) & (len(keys) - 1)
+            g = group[slot]
+            if g == EMPTY:
+                continue
+            for j in range(start[g], start[g + 1]):
+                p = pattern[j]
+                if _stands(data, i - shift[j], 0, len(data), own, p) and p not in out[:count]:
+                    if count == len(out):
+                        return -1
+                    out[count] = p
+                    count += 1
     return count
 
 

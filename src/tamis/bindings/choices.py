@@ -54,6 +54,16 @@ def count_bindings(event: Event, paths: Iterable[Path]) -> int:
     return _count(event.attributes, sorted(set(paths)), 0)
 
 
+def bindings_below(node: Node, paths: list[Path], depth: int) -> Iterator[Binding]:
+    """The bindings of attributes below a node that stands at some depth of their paths."""
+    return _bindings(node, paths, depth)
+
+
+def count_below(node: Node, paths: list[Path], depth: int) -> int:
+    """How many there are."""
+    return _count(node, paths, depth)
+
+
 def _bindings(node: Node, paths: list[Path], depth: int) -> Iterator[Binding]:
     if isinstance(node, list):
         if not node:

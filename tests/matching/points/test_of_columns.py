@@ -379,30 +379,23 @@ def test_invalid_data_is_an_error_of_the_reader(name: str) -> None:
 
 def test_an_event_with_too_many_points() -> None:
     axes = asking("a", "b")
-    side = 64
+    side = 16
     assert side * side == MAX_POINTS
     fits = batch_of(a=[[*range(side)], [1]], b=[[*range(side)], [1]])
     assert len(arrow_points(fits, axes).ranks) == MAX_POINTS + 1
     beyond = batch_of(a=[[1], [*range(side)], [2]], b=[[1], [*range(side + 1)], [2]])
-    with pytest.raises(TooManyPointsError):
-        arrow_points(beyond, axes)
-    pieces = list(pointed(Batch(beyond), axes))
-    assert [start + row for start, piece, points in pieces for row in points.left] == [1]
-    events = list(read_arrow(beyond))
-    for start, piece, points in pieces:
-        if not points.left:
-            own = points_of(events[start : start + len(piece)], axes)
-            assert rows_of(points, len(piece)) == rows_of(own, len(piece))
-    assert sum(len(piece) for _, piece, _ in pieces) == 3
-    assert [start for start, _, _ in pieces] == sorted({start for start, _, _ in pieces})
+    points = arrow_points(beyond, axes)
+    assert points.left == [1]
+    own = points_of(list(read_arrow(beyond)), axes)
+    assert own.left == [1]
+    assert rows_of(points, 3) == rows_of(own, 3)
 
 
 def test_a_list_with_too_many_elements() -> None:
     axes = asking("a")
     fits = batch_of(a=[[*range(MAX_POINTS)]])
     assert len(arrow_points(fits, axes).ranks) == MAX_POINTS
-    with pytest.raises(TooManyPointsError):
-        arrow_points(batch_of(a=[[*range(MAX_POINTS + 1)]]), axes)
+    assert arrow_points(batch_of(a=[[1], [*range(MAX_POINTS + 1)]]), axes).left == [1]
     ((start, _, points),) = pointed(Batch(batch_of(a=[[*range(MAX_POINTS + 1)]])), axes)
     assert (start, points.left, len(points.ranks)) == (0, [0], 0)
 
@@ -436,7 +429,6 @@ def test_combinations_are_counted_before_they_are_made() -> None:
     names = "abcdefghij"
     batch = batch_of(**{name: [[*range(1_000)]] * 3 for name in names})
     axes = axes_of([" and ".join(f"{name} > 1" for name in names)])
-    with pytest.raises(TooManyPointsError):
-        arrow_points(batch, axes)
+    assert arrow_points(batch, axes).left == [0, 1, 2]
     pieces = list(pointed(Batch(batch), axes))
     assert [start + row for start, _, points in pieces for row in points.left] == [0, 1, 2]

@@ -21,6 +21,7 @@ from tamis.matching.batch import batches
 from tamis.matching.boxes import compiler as sides
 from tamis.matching.boxes.layout import Boxes, Statistics
 from tamis.matching.covers.covers import cover_of
+from tamis.matching.evaluation.nodes import TEST
 from tamis.matching.fallbacks import Fallbacks
 from tamis.matching.lines.forms import FORM_LINES
 from tamis.matching.lines.line import UNUSED, USED, WIDE
@@ -355,7 +356,7 @@ def test_nothing_is_left() -> None:
     segment = merged(apart.segments(), np.full(SUBSCRIPTIONS, -1, np.int32))
     assert not segment.axes
     assert not segment.sought
-    assert not segment.checks.literals
+    assert not segment.evaluation.literals
     assert segment.most_slot == -1
     assert found_by(Subscriptions({}).of(segment), [{"a": 1}, {}]) == []
 
@@ -378,8 +379,8 @@ def test_a_merged_segment_takes_no_more_than_one_built_whole() -> None:
     assert sorted(axis.key for axis in segment.axes) == sorted(axis.key for axis in whole.axes)
     sizes = {axis.key: axis.size for axis in whole.axes}
     assert all(axis.size <= sizes[axis.key] for axis in segment.axes)
-    assert set(segment.checks.literals) == set(whole.checks.literals)
-    assert len(segment.checks.literals) == len(whole.checks.literals)
+    assert set(segment.evaluation.literals) == set(whole.evaluation.literals)
+    assert len(segment.evaluation.literals) == len(whole.evaluation.literals)
 
 
 # Files.
@@ -437,15 +438,15 @@ def test_cuts_and_axes_go_with_their_subscriptions() -> None:
     segment = merged(apart.segments(), np.array([-1, -1, 2, -1, -1], np.int32))
     assert axes_of(segment) == {"a (number)": 2}
     assert not segment.sought
-    assert not segment.checks.literals
+    assert not segment.evaluation.literals
     assert segment.valued == []
 
 
 def test_a_literal_of_two_segments_is_one() -> None:
     apart = of_texts("a = 1 and t matches 'x.y'", "b = 1 and t matches 'x.y'").apart(2)
     segment = merged(apart.segments())
-    assert len(segment.checks.literals) == 1
-    assert segment.checks.conjunctions.test.tolist() == [0, 0]
+    assert len(segment.evaluation.literals) == 1
+    assert np.count_nonzero(segment.evaluation.nodes.kind == TEST) == 1
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -507,7 +508,7 @@ def test_statistics_change_no_result() -> None:
 
     segments = subscriptions.apart(2).segments()
     segment = merged(segments, statistics=expected)
-    assert len(asked) == 2 + len(segment.sought)
-    assert all(axes[-1].key.sort.several_ranks for axes in asked[: len(segment.sought)])
+    assert len(asked) == 1 + len(segment.sought)
+    assert all(axes[-1].key.sort.several_ranks for axes in asked[1:])
     plain = subscriptions.of(merged(segments))
     assert found_by(subscriptions.of(segment), some_events(2)) == found_by(plain, some_events(2))

@@ -185,6 +185,9 @@ def _comparison_verdicts(
         return found
     first, second = points.leaves[left], points.leaves[right]
     if isinstance(first, list) or isinstance(second, list):
+        first, second = (
+            each if isinstance(each, list) else each.to_pylist() for each in (first, second)
+        )
         truths = (
             holds(first[i], node.operator, second[j], ignore_case=node.ignore_case)
             for i, j in zip(ours[bound].tolist(), theirs[bound].tolist())

@@ -6,7 +6,7 @@
 
 Figures are those by which keys are chosen (``sieve.keys``): an attribute is there, and its ranks
 are met, as often as the statistics say, whatever the others; if there are none, it is there with
-probability ``boxes.PRESENCE``, and each of its ranks is as likely as any other. Windows are those
+probability ``chances.PRESENCE``, and each of its ranks is as likely as any other. Windows are those
 of the built arrays, not the estimate that the choice makes do with.
 """
 
@@ -26,10 +26,10 @@ from tamis.matching.boxes.layout import (
     AT_LEAST,
     AT_MOST,
     BETWEEN,
-    PRESENCE,
     Statistics,
     accumulate_mass,
 )
+from tamis.matching.covers.chances import PRESENCE
 from tamis.matching.sieve.build import UNSORTED, Sieve
 from tamis.matching.sieve.keys import PROBE
 from tamis.matching.sieve.signatures import COPY, HASHED, TEST

@@ -26,7 +26,8 @@ from tamis.matching.planning.access import (
     words_of,
 )
 from tamis.matching.planning.tables import Cells, Holdings, Tabular, figure
-from tamis.matching.segments.segment import Expectations, Segment
+from tamis.matching.segments.content_sieve import Expectations
+from tamis.matching.segments.segment import Segment
 from tamis.matching.sieve.build import Sieve
 
 MOST_UNSERVED = 1_000

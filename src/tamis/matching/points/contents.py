@@ -10,14 +10,14 @@ have a sieve of their own and cost nothing where nothing is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.arrays.sharing import lazy
 from tamis.arrays.substring_search import SubstringSearch
-from tamis.arrays.types import Int32s, Offsets
+from tamis.arrays.types import Int32s, Numbers, Offsets, Ranks
 from tamis.matching.axes.axis import Axis
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
@@ -26,6 +26,7 @@ from tamis.matching.lines.strings import StringLine
 from tamis.matching.points.of_columns import row_values
 from tamis.matching.points.of_events import Points
 from tamis.model.events.event import Event
+from tamis.model.kinds import Value
 from tamis.predicates.texts import fold
 
 POINTS = 1 << 16
@@ -74,8 +75,11 @@ class ContentAxis:
         start = np.concatenate((np.zeros(1, np.int64), np.cumsum(count)))
         return FoundThings(text, start, rank[order].astype(np.int32))
 
-    def points(self, points: Points, found: FoundThings) -> Iterator[tuple[Int32s, Int32s]]:
-        """The numbers of points, and these points with a rank on this axis, in pieces."""
+    def points(
+        self, points: Ranks, columns: Numbers, found: FoundThings
+    ) -> Iterator[tuple[Int32s, Ranks]]:
+        """The numbers of points, and these points on some axes, with a rank on this axis behind
+        them, in pieces."""
         text, start, rank = found
         counts = (
             np.where(text < 0, 0, start[text + 1] - start[text]) if len(start) > 1 else text * 0
@@ -89,22 +93,27 @@ class ContentAxis:
             if len(number):
                 within = np.arange(len(number)) - (ends[number] - counts[number] - base)
                 ranks = rank[start[text[number]] + within]
-                yield number.astype(np.int32), with_column(points.ranks, number, ranks)
+                yield number.astype(np.int32), _with_column(points, columns, number, ranks)
             first = last
 
     def ranks_in(self, event: Event) -> list[int]:
         """The ranks of what one event has, each once, ascending."""
-        values = event.values(self.axis.key.path)
+        path = self.axis.key.path
+        value = event.attributes.get(path[0])
+        if type(value) is str and len(path) == 1 and self.axis.key.sort is not AxisSort.CONTAINED:
+            values: Iterable[Value] = (value,)  # by far the most common
+        else:
+            values = event.values(path)
         if self.axis.key.sort is AxisSort.CONTAINED:
             return sorted(rank for rank in {*map(self.axis.rank, values)} if rank >= 0)
-        texts = [value for value in values if isinstance(value, str)]
-        if self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS:
-            texts = [fold(text) for text in texts]
-        patterns = {pattern for text in texts for pattern in self._search.patterns(text)}
-        if not patterns:
-            return []
-        ranks: list[int] = np.sort(self._line.constants.at[list(patterns)]).tolist()
-        return ranks
+        folds = self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS
+        found: set[int] = set()
+        for value in values:
+            if isinstance(value, str):
+                patterns = self._search.patterns(fold(value) if folds else value)
+                if len(patterns):
+                    found.update(self._line.constants.at[patterns].tolist())
+        return sorted(found)
 
     def _substrings(self, points: Points) -> tuple[Any, Any]:
         """Leaves of texts, and the ranks of the patterns in them."""
@@ -139,9 +148,10 @@ class ContentAxis:
         return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
 
 
-def with_column(ranks: Int32s, rows: Any, column: Any) -> Int32s:
-    """Some points, with one rank more."""
-    wider = np.empty((len(rows), ranks.shape[1] + 1), np.int32, order="F")
-    wider[:, :-1] = ranks[rows]
-    wider[:, -1] = column
+def _with_column(points: Ranks, columns: Numbers, rows: Any, last: Any) -> Ranks:
+    """Some points on some axes, with one rank more."""
+    wider = np.empty((len(rows), len(columns) + 1), np.int32, order="F")
+    for number, column in enumerate(columns.tolist()):
+        wider[:, number] = points[rows, column]
+    wider[:, -1] = last
     return wider

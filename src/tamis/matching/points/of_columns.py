@@ -72,13 +72,18 @@ Columns = dict[int | Path, Ranks]
 """Ranks by the number of their axis, and numbers of leaves by their path."""
 
 
+_NO_ROWS: Rows = np.empty(0, np.int64)
+
+
 class Alternatives:
     """The columns of alternatives; ``row`` ascends and has every row, None if each has one."""
 
-    def __init__(self, count: int, row: Rows | None, ranks: Columns) -> None:
+    def __init__(self, count: int, row: Rows | None, ranks: Columns, left: Rows = _NO_ROWS) -> None:
         self.count = count
         self.row = row
         self.ranks = ranks
+        self.left = left
+        """Rows that have more alternatives than are made of them."""
 
     def take(self, index: Rows) -> Columns:
         """The ranks of some alternatives."""
@@ -101,10 +106,13 @@ def _points(batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path])
     columns: Any = batch.columns
     tree = PathTree.of(axes, valued)
     found = _fields(batch.schema.names, columns, batch.num_rows, tree, axes)
+    left = np.unique(found.left)
     if found.row is not None:
-        most = np.bincount(found.row).max(initial=0)
-        if most > MAX_POINTS or len(found.row) > MAX_ALTERNATIVES:
+        if len(found.row) > MAX_ALTERNATIVES:
             raise TooManyPointsError
+        if len(left):
+            kept = np.flatnonzero(~np.isin(found.row, left))
+            found = Alternatives(found.count, found.row[kept], found.take(kept))
     total = batch.num_rows if found.row is None else len(found.row)
     ranks = np.full((total, len(axes)), -1, np.int32, order="F")
     unbound = np.full(total, -1, np.int32)
@@ -117,7 +125,7 @@ def _points(batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path])
             missing = (~present_rows(batch, axis.key.path)).astype(np.int32)
             ranks[:, number] = missing if found.row is None else missing[found.row]
     leaves = {path: tree.node(path).leaves for path in valued}
-    return Points(ranks, found.row, [], values, leaves)
+    return Points(ranks, found.row, left.tolist(), values, leaves)
 
 
 def _opened(array: Any) -> Any:
@@ -207,34 +215,41 @@ def _elements(array: Any, node: PathTree, axes: Sequence[Axis]) -> Alternatives:
         element, inner.ranks = element[kept], inner.take(kept)
     row = owner[element]
     empty = np.flatnonzero(np.bincount(row, minlength=len(array)) == 0)
+    left = owner[inner.left] if len(inner.left) else _NO_ROWS
     if len(empty) == 0 and len(row) == len(array):
-        return Alternatives(len(array), None, inner.ranks)
+        return Alternatives(len(array), None, inner.ranks, left)
+    many = np.flatnonzero(np.bincount(row, minlength=len(array)) > MAX_POINTS)
     every = np.concatenate((row, empty))
     order = np.argsort(every, kind="stable")
     nothing = np.full(len(empty), -1, np.int32)
     ranks = {axis: np.concatenate((found, nothing))[order] for axis, found in inner.ranks.items()}
-    return Alternatives(len(array), every[order], ranks)
+    return Alternatives(len(array), every[order], ranks, np.concatenate((left, many)))
 
 
 def _combined(ours: Alternatives, theirs: Alternatives) -> Alternatives:
     """Every alternative of a row in the one with every alternative of it in the other."""
+    lost = np.concatenate((ours.left, theirs.left))
     if theirs.row is None and ours.row is None:
-        return Alternatives(ours.count, None, {**ours.ranks, **theirs.ranks})
+        return Alternatives(ours.count, None, {**ours.ranks, **theirs.ranks}, lost)
     if theirs.row is None:
         return _combined(theirs, ours)
     if ours.row is None:
-        return Alternatives(theirs.count, theirs.row, {**ours.take(theirs.row), **theirs.ranks})
+        both = {**ours.take(theirs.row), **theirs.ranks}
+        return Alternatives(theirs.count, theirs.row, both, lost)
     own = np.bincount(ours.row, minlength=ours.count)
     other = np.bincount(theirs.row, minlength=ours.count)
+    first, second = np.cumsum(own) - own, np.cumsum(other) - other
+    many = np.flatnonzero(own * other > MAX_POINTS)
+    own[many] = other[many] = 1
     count = own * other
     total = int(count.sum())
     if total > MAX_ALTERNATIVES:
         raise TooManyPointsError
     row = np.repeat(np.arange(ours.count), count)
     within = np.arange(total) - (np.cumsum(count) - count)[row]
-    left = (np.cumsum(own) - own)[row] + within // other[row]
-    right = (np.cumsum(other) - other)[row] + within % other[row]
-    return Alternatives(ours.count, row, {**ours.take(left), **theirs.take(right)})
+    left, right = first[row] + within // other[row], second[row] + within % other[row]
+    both = {**ours.take(left), **theirs.take(right)}
+    return Alternatives(ours.count, row, both, np.concatenate((lost, many)))
 
 
 def present_rows(batch: pa.RecordBatch, path: Path) -> Flags:

@@ -17,8 +17,8 @@ from tamis.matching.evaluation.building import FinishedAxes, FormulaBuilder
 from tamis.matching.evaluation.entries import CERTAIN, Entries
 from tamis.matching.evaluation.evaluation import Evaluation
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
-from tamis.matching.points.contents import ContentAxis
-from tamis.matching.segments.segment import ContentSieve, Expectations, Segment
+from tamis.matching.segments.content_sieve import ContentSieve, Expectations
+from tamis.matching.segments.segment import Segment
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.kernels import fill_matches
 
@@ -77,8 +77,7 @@ class SegmentBuilder:
         for number, axis in enumerate(found):
             rows = self._sought[number] if number < len(self._sought) else BoxRows()
             boxes: Boxes = rows.resolve([*axes, axis], [*positions, places[number]])
-            known = None if statistics is None else statistics([*axes, axis])
-            sought.append(ContentSieve(ContentAxis(axis), BoxSieve(boxes, known)))
+            sought.append(ContentSieve.of(axis, boxes, axes, statistics))
         evaluation = self._evaluation((axes, positions), (found, places))
         return Segment(axes, plain, checked, sought, evaluation)
 

@@ -16,8 +16,9 @@ from tamis.matching.boxes.layout import Boxes
 from tamis.matching.covers.covers import Cover
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.segments.builder import SegmentBuilder
+from tamis.matching.segments.content_sieve import Expectations
 from tamis.matching.segments.live import LiveView
-from tamis.matching.segments.segment import Expectations, Segment
+from tamis.matching.segments.segment import Segment
 
 
 def frozen_boxes(

@@ -32,7 +32,7 @@ from tamis.matching.boxes.compiler import MAX_AXES
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.covers.covers import Cover
 from tamis.matching.lines.taxonomy import TermLines
-from tamis.matching.pairs import Hits
+from tamis.matching.pairs import Hits, hits_of, joined
 from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.segments.freezing import frozen_boxes, frozen_covers
 from tamis.matching.segments.live import Live, LiveView
@@ -353,6 +353,8 @@ class SieveMatcher(Lockable):
         now, view = self._snapshot, self._view
         if view.snapshot is not now:
             view = self._view = SieveView(now, self._setting)
+        if event.multiple and view.has_long_lists(event):
+            return hits_of(joined([*self.view().match_batch(Batch([event]), None)]))
         found = view.match(event)
         if now.lives[0].asked[0] >= ASKED:
             self._freeze_soon(now)

@@ -24,9 +24,9 @@ from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.boxes.compiler import MAX_AXES, MAX_FOUND
 from tamis.matching.boxes.layout import Boxes, sort_constraints
 from tamis.matching.evaluation.merging import EvaluationPart, merged_evaluation
-from tamis.matching.points.contents import ContentAxis
 from tamis.matching.segments.axis_merging import NewRanks, mark_uses, merged_axis
-from tamis.matching.segments.segment import ContentSieve, Expectations, Segment
+from tamis.matching.segments.content_sieve import ContentSieve, Expectations
+from tamis.matching.segments.segment import Segment
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
 
@@ -63,20 +63,17 @@ class MergePart:
         self.asked = np.zeros(len(size), np.bool_)
         """Which axes boxes ask for."""
         self._uses: Uses = np.zeros(ranks, np.uint8)
-        self.plain = self._boxes(segment.plain, slots)
-        self.checked = self._boxes(segment.checked, number)
+        self.plain = self._left(_boxes(segment.plain), slots)
+        self.checked = self._left(_boxes(segment.checked), number)
         self.sought: dict[AxisKey, Boxes] = {}
-        for place, (found, sieve) in enumerate(segment.sought, len(segment.axes)):
-            self.sought[found.axis.key] = self._boxes(sieve, number, place)
+        for place, each in enumerate(segment.sought, len(segment.axes)):
+            self.sought[each.found.axis.key] = self._left(each.boxes(place), number)
         mark_uses(self.evaluation.intervals, self.moves.offset, self._uses, self.asked)
 
-    def _boxes(self, sieve: BoxSieve, slots: Slots | None, last: int | None = None) -> Boxes:
-        """The boxes that are left, with new slots; the last axis may get another number."""
-        boxes = boxes_of(sieve.arrays, sieve.size)
+    def _left(self, boxes: Boxes, slots: Slots | None) -> Boxes:
+        """The boxes that are left, with new slots."""
         if slots is not None:
             boxes = boxes.with_owners(slots)
-        if last is not None:
-            boxes.axis[boxes.axis == len(sieve.size) - 1] = last
         mark_uses(boxes, self.moves.offset, self._uses, self.asked)
         return boxes
 
@@ -120,18 +117,15 @@ def merged(
         conditions += len(parts[-1].evaluation.entries.slot)
     axes, found = _merged_axes(parts)
 
-    def sieve(several: Sequence[tuple[MergePart, Boxes]], own: Sequence[Axis]) -> BoxSieve:
-        size = np.array([axis.size for axis in own], np.int64)
-        boxes = Boxes.join([part.moved(each, size) for part, each in several])
-        return BoxSieve(boxes, None if statistics is None else statistics(own))
+    known = None if statistics is None else statistics(axes)
 
     sought = []
     for axis in found:
         key = axis.key
         boxes = [(part, part.sought[key]) for part in parts if key in part.sought]
-        sought.append(ContentSieve(ContentAxis(axis), sieve(boxes, [*axes, axis])))
-    plain = sieve([(part, part.plain) for part in parts], axes)
-    checked = sieve([(part, part.checked) for part in parts], axes)
+        sought.append(ContentSieve.of(axis, joined(boxes, [*axes, axis]), axes, statistics))
+    plain = BoxSieve(joined([(part, part.plain) for part in parts], axes), known)
+    checked = BoxSieve(joined([(part, part.checked) for part in parts], axes), known)
     size = np.array([axis.size for axis in (*axes, *found)], np.int64)
     evaluation = merged_evaluation(
         [
@@ -140,6 +134,16 @@ def merged(
         ]
     )
     return Segment(axes, plain, checked, sought, evaluation)
+
+
+def _boxes(sieve: BoxSieve) -> Boxes:
+    return boxes_of(sieve.arrays, sieve.size)
+
+
+def joined(several: Sequence[tuple[MergePart, Boxes]], axes: Sequence[Axis]) -> Boxes:
+    """The boxes of several parts on merged axes."""
+    size = np.array([axis.size for axis in axes], np.int64)
+    return Boxes.join([part.moved(each, size) for part, each in several])
 
 
 def _merged_axes(parts: Sequence[MergePart]) -> tuple[list[Axis], list[Axis]]:

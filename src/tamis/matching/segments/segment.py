@@ -13,8 +13,8 @@ What a condition does not say is evaluated when it holds (evaluation/).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,30 +26,21 @@ from tamis.language.parser import parse
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
-from tamis.matching.boxes.layout import Boxes, Statistics
-from tamis.matching.evaluation.entries import Candidates, Entries, Verdicts
+from tamis.matching.boxes.layout import Boxes
+from tamis.matching.evaluation.entries import CERTAIN, Candidates, Entries, Verdicts
 from tamis.matching.evaluation.evaluation import Evaluation
 from tamis.matching.evaluation.nodes import Nodes
 from tamis.matching.lines.taxonomy import TermLines
-from tamis.matching.points.contents import ContentAxis
 from tamis.matching.points.of_events import Points
+from tamis.matching.points.of_lists import choices_of
 from tamis.matching.points.of_one_event import Projection
+from tamis.matching.segments.content_sieve import ContentSieve, Expectations
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.normal import Literal
-
-Expectations = Callable[[Sequence[Axis]], Statistics]
-"""What is known about events, given the axes of a sieve."""
-
-
-class ContentSieve(NamedTuple):
-    """Boxes that need something to be found."""
-
-    found: ContentAxis
-    sieve: BoxSieve
 
 
 class Segment:
@@ -111,9 +102,8 @@ class Segment:
         """What the other boxes find, without the pairs that are evaluated to be none."""
         found = [each.found.find(points, batch) for each in self.sought]
         hits = [(chunk.event, chunk.slot) for chunk in self.checked.chunks(points.ranks)]
-        for (axis, sieve), things in zip(self.sought, found):
-            for number, ranks in axis.points(points, things):
-                hits += ((number[chunk.event], chunk.slot) for chunk in sieve.chunks(ranks))
+        for sieve, things in zip(self.sought, found):
+            hits += sieve.hits(points, things)
         nothing = np.empty(0, np.int32)
         point = np.concatenate([nothing, *(each for each, _ in hits)])
         condition = np.concatenate([nothing, *(each for _, each in hits)])
@@ -123,16 +113,49 @@ class Segment:
         """What the other boxes say of one event, which is one point, with a 0 behind its ranks;
         None if they say much."""
         conditions = self.checked.match_one(point)
-        found = [each.found.ranks_in(event) for each in self.sought]
-        for ranks, (_, sieve) in zip(found, self.sought):
-            for rank in ranks:
-                more = sieve.match_one(np.concatenate((point[:-1], (rank, 0)), dtype=np.int32))
-                if conditions is None or more is None:
-                    return None
-                conditions += more
+        found: list[list[int]] = [[]] * len(self.sought)
+        for key in event.attributes.keys() & self._searched.keys():
+            for number in self._searched[key]:
+                sieve = self.sought[number]
+                ranks = sieve.found.ranks_in(event)
+                if ranks:
+                    found[number] = ranks
+                    more = sieve.owners(point, ranks)
+                    if conditions is None or more is None:
+                        return None
+                    conditions += more
         if conditions is None:
             return None
         return self.evaluation.verdicts(conditions, point, found, event)
+
+    def listed(self, event: Event) -> Verdicts | None:
+        """What all boxes say of one event with long lists; None if these are too long."""
+        choices = choices_of(event, self.axes)
+        if choices is None:
+            return None
+        verdicts = Verdicts(dict.fromkeys(self.plain.match_choices(choices).tolist()), {})
+        several = [self.checked.match_choices(choices)]
+        in_texts = [np.empty(0, np.int32)]
+        for each in self.sought:
+            ranks = each.found.ranks_in(event)
+            if ranks:
+                contained = each.found.axis.key.sort is AxisSort.CONTAINED
+                (several if contained else in_texts).append(each.owners_of_choices(choices, ranks))
+        slot, node, _ = self.evaluation.entries
+        conditions = np.concatenate(several)
+        certain = node[conditions] == CERTAIN
+        verdicts.certain.update(dict.fromkeys(slot[conditions[certain]].tolist()))
+        left = np.concatenate((conditions[~certain], *in_texts))
+        verdicts.open.update(dict.fromkeys(slot[left].tolist()))
+        return verdicts
+
+    @lazy
+    def _searched(self) -> dict[str, list[int]]:
+        """The axes of found things, by the outermost keys of their attributes."""
+        found: dict[str, list[int]] = {}
+        for number, each in enumerate(self.sought):
+            found.setdefault(each.found.axis.key.path[0], []).append(number)
+        return found
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The segment as named flat arrays."""
@@ -140,9 +163,9 @@ class Segment:
 
         parts = {f"axes/{number}/": axis.arrays() for number, axis in enumerate(self.axes)}
         parts |= {"plain/": self.plain.to_arrays(), "checked/": self.checked.to_arrays()}
-        for number, (found, sieve) in enumerate(self.sought):
-            parts[f"found/{number}/"] = found.axis.arrays()
-            parts[f"sought/{number}/"] = sieve.to_arrays()
+        for number, each in enumerate(self.sought):
+            parts[f"found/{number}/"] = each.found.axis.arrays()
+            parts[f"sought/{number}/"] = each.to_arrays()
         literals = self.evaluation.literals
         texts = pa.array([str(predicate) for predicate, _ in literals], pa.large_string())
         parts["tests/"] = string_arrays(texts)
@@ -173,7 +196,7 @@ class Segment:
         axes = _axes(header["axes"], parts, "axes", terms)
         found = _axes(header["found"], parts, "found", terms)
         sought = [
-            ContentSieve(ContentAxis(axis), BoxSieve.from_arrays(parts[f"sought/{number}"]))
+            ContentSieve.from_arrays(axis, parts[f"sought/{number}"])
             for number, axis in enumerate(found)
         ]
         tests = parts["tests"]
@@ -211,9 +234,10 @@ class Segment:
         if not about.any():
             return np.empty(0, np.int32)
         found = [np.empty(0, np.int32)]
-        for number, (sieve, _) in enumerate(self.sieves()):
-            boxes = boxes_of(sieve.arrays, sieve.size)
-            asks = about[np.minimum(boxes.axis, len(about) - 1)]
+        several = [boxes_of(each.arrays, each.size) for each in (self.plain, self.checked)]
+        several += [each.boxes(len(self.axes)) for each in self.sought]
+        for number, boxes in enumerate(several):
+            asks = about[boxes.axis]
             box = np.repeat(np.arange(len(boxes.owner)), np.diff(boxes.start))[asks]
             slots = boxes.owner[box]
             found.append(self.evaluation.entries.slot[slots] if number else slots)
@@ -241,8 +265,8 @@ class Segment:
         """All sieves, the plain one first, with their axes."""
         yield self.plain, self.axes
         yield self.checked, self.axes
-        for found, sieve in self.sought:
-            yield sieve, [*self.axes, found.axis]
+        for each in self.sought:
+            yield each.sieve, each.axes(self.axes)
 
 
 def _keys(axes: Sequence[Axis]) -> list[Any]:

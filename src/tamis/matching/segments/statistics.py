@@ -25,7 +25,8 @@ from tamis.arrays.types import Float64s, Int32s, Int64s
 from tamis.errors import TamisError
 from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import Batch
-from tamis.matching.boxes.layout import PRESENCE, Statistics
+from tamis.matching.boxes.layout import Statistics
+from tamis.matching.covers.chances import PRESENCE
 from tamis.matching.segments.view import pointed
 
 CELLS = 1 << 14

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tamis.bindings.choices import count_bindings
 from tamis.bindings.evaluation import Answer
 from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import Batch
@@ -26,7 +27,7 @@ from tamis.matching.pairs import (
     mark_first,
 )
 from tamis.matching.points.of_columns import TooManyPointsError, UnsupportedTypeError, arrow_points
-from tamis.matching.points.of_events import Points, points_of
+from tamis.matching.points.of_events import MAX_POINTS, Points, points_of
 from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import Segment
 from tamis.matching.segments.snapshot import DatedSegment, Snapshot
@@ -86,6 +87,15 @@ class SieveView:
             answers.update(hits.answers)
         return Hits(slots, answers)
 
+    def has_long_lists(self, event: Event) -> bool:
+        """Whether an event has too many points for a live part."""
+        return any(
+            not live.projection.can_tell(event)
+            and count_bindings(event, [axis.key.path for axis in live.axes]) > MAX_POINTS
+            for live in self.snapshot.lives
+            if live.boxes
+        )
+
     def _match_live(self, live: LiveView, event: Event, asked: list[Slot]) -> Iterable[Slot]:
         """The slots of a live part that match; those that only the oracle can tell are added to
         ``asked``."""
@@ -96,8 +106,6 @@ class SieveView:
             points = [live.projection.point(event)]
         else:
             found = points_of([event], list(live.axes), dtype=np.int64)
-            if found.left:
-                perhaps = dict.fromkeys(live.slot.tolist())
             points = np.pad(found.ranks, ((0, 0), (0, 1)))  # a 0 behind each
         for point in points:
             certain, others = live.stabbed(point)
@@ -136,9 +144,7 @@ class SieveView:
                 for pairs in self._candidates(segment, points, piece):
                     yield pairs.shifted(start + first)
                 for left in points.left:
-                    slots = segment.slots()
-                    everything = Pairs(np.full(len(slots), left, np.int32), slots)
-                    yield self._answered(everything, piece).shifted(start + first)
+                    yield self._listed(segment, left, piece).shifted(start + first)
 
     def _plain_pairs(
         self, dated: DatedSegment, points: Points, limit: int | None
@@ -162,6 +168,19 @@ class SieveView:
         found = [segment.candidates(points, batch)]
         for pairs in decided(found, points.row, lambda asked: self._answered(asked, batch)):
             yield self.snapshot.alive(pairs, -1)
+
+    def _listed(self, segment: Segment, row: int, batch: Batch) -> Pairs:
+        """The pairs of an event with long lists."""
+        verdicts = segment.listed(batch.event(row))
+        if verdicts is None:
+            self._setting.fallbacks.count("an event with too many bindings", 1)
+            certain, asked = np.empty(0, np.int32), segment.slots()
+        else:
+            certain = np.array(list(verdicts.certain), np.int32)
+            asked = np.array(list(verdicts.open.keys() - verdicts.certain.keys()), np.int32)
+        found = Pairs(np.full(len(certain), row, np.int32), certain)
+        others = self._answered(Pairs(np.full(len(asked), row, np.int32), asked), batch)
+        return distinct([self.snapshot.alive(found, -1), others])
 
     def _answered(self, pairs: Pairs, batch: Batch) -> Pairs:
         """Those of some candidates that the oracle finds to match, or cannot tell."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tamis.arrays.sharing import lazy
 from tamis.arrays.types import Addresses, Cursor, Int64s, Ranks, Slots
 from tamis.matching.boxes.layout import Boxes, Statistics
+from tamis.matching.points.of_lists import Choices
 from tamis.matching.sieve.build import Sieve, build_sieve
 from tamis.matching.sieve.kernels import (
     CURSOR,
@@ -23,6 +24,7 @@ from tamis.matching.sieve.kernels import (
     flatten_points,
     make_probes,
 )
+from tamis.matching.sieve.listed import owners_of
 from tamis.matching.sieve.single import ROOM, match_point, places_of
 
 UNLIMITED = np.iinfo(np.int32).max  # no segment has more boxes
@@ -85,6 +87,10 @@ class BoxSieve:
         if self.arrays.repeated:
             return list(dict.fromkeys(~slot if slot < 0 else slot for slot in found))
         return found
+
+    def match_choices(self, choices: Choices) -> Slots:
+        """Return the slots that some choice from the lists of one event stabs."""
+        return owners_of(self.arrays, choices)
 
     def match(self, points: Ranks, limit: int | None = None) -> Matches:
         """Return all matches of a batch, at most `limit` for each event (1: the first found)."""
