@@ -23,7 +23,7 @@ from benchmarks.detection_model import (
     Selection,
     Source,
     Test,
-)  # fmt: skip
+)
 from benchmarks.detection_pools import FIELDS, NUMBERS, SOURCES, Pools, zipf
 
 Event = dict[str, Any]

@@ -15,8 +15,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 EQUALS, ENDS, CONTAINS, ALL, STARTS, KEYWORD, REGEX, CIDR = (
-    "equals", "ends with", "contains", "contains all", "starts with", "keyword", "regex", "cidr",
-)  # fmt: skip
+    "equals",
+    "ends with",
+    "contains",
+    "contains all",
+    "starts with",
+    "keyword",
+    "regex",
+    "cidr",
+)
 AND, OR, FIRST = "and", "or", "first and one of the others"
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")

@@ -29,7 +29,7 @@ from benchmarks.detection_model import (
     Selection,
     Source,
     Test,
-)  # fmt: skip
+)
 from benchmarks.detection_pools import SOURCES, Pools
 
 BASE = 3_800
