@@ -3,7 +3,7 @@
 import argparse
 from importlib.util import find_spec
 
-from benchmarks import parsing, relations, sieve, taxonomy
+from benchmarks import parsing, relations, rules, sieve, taxonomy
 from benchmarks.report import Run
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks")
@@ -13,6 +13,7 @@ options = parser.parse_args()
 parsing.main()
 taxonomy.main(["--quick"] if options.quick else [])
 relations.main()
+rules.main(["--quick"] if options.quick else [])
 results = sieve.main(["--quick"] if options.quick else [])
 if find_spec("matplotlib") is None:
     print("no picture: matplotlib is not installed (it comes with the extra 'dev')")
