@@ -13,7 +13,7 @@ import argparse
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -104,10 +104,14 @@ class Figure:
         """Add a number."""
         self.rows.append(Row(self.name, self.size, through, unit, value, value, value))
 
-    def ratio(self, through: str, ours: Timing, theirs: float) -> None:
-        """Add how many times faster ours is than the best of theirs."""
-        value, low = theirs / ours.best, theirs / ours.worst
-        self.rows.append(Row(self.name, self.size, through, "x", value, low, value, more=True))
+    def ratio(self, through: str, ours: Timing, theirs: Timing) -> None:
+        """Add how many times faster ours is; both were timed in turns."""
+        value, low, high = (
+            theirs.best / ours.best,
+            theirs.best / ours.worst,
+            theirs.worst / ours.best,
+        )
+        self.rows.append(Row(self.name, self.size, through, "x", value, low, high, more=True))
 
 
 class Bench:
@@ -189,32 +193,32 @@ def detections(bench: Bench) -> None:
         with bench.row("W7, load", size) as loaded:
             taken = subject.load()
             loaded.time("subscribe_many", "s", Timing(taken, taken))
-            loaded.figure("subscribe_many", "refused", len(subject.refused))
+            loaded.figure("rules", "refused", len(subject.refused))
         with bench.row("W7, peers", size) as row:
-            expected = _peers(bench, subject, row, count)
+            peers = subject.peers(count)
+            if SQL not in peers:
+                bench.run.skipped[f"W7, {SQL}, {size:,}"] = "its statements would fill the memory"
+            expected = agreed(peers)
+            for name, timing in in_turns(peers, REPEATS).items():
+                row.time(name, "µs an event", timing, 1e6 / count)
         if not loaded.rows or not row.rows:
             continue
         with bench.row("W7, times the peers", size) as checked:
             subject.check(expected, count)
-            events = subject.table[:count]
-            ours = best_of(partial(subject.engine.match_batch, events), REPEATS)
-            checked.time(OURS, "µs an event", ours, 1e6 / count)
-            for theirs in row.rows:
-                checked.ratio(theirs.through, ours, theirs.value * count / 1e6)
+            ours = partial(subject.engine.match_batch, subject.table[:count])
+            timings = in_turns({OURS: ours, **peers}, REPEATS)
+            checked.time(OURS, "µs an event", timings[OURS], 1e6 / count)
+            for name in peers:
+                checked.ratio(name, timings[OURS], timings[name])
         if checked.rows:
             _batches(bench, subject, size, count)
 
 
-def _peers(bench: Bench, subject: Subject, row: Figure, count: int) -> Pairs:
-    """Time the peers on the first events, after they agreed; return what they find."""
-    peers = subject.peers(count)
-    if SQL not in peers:
-        bench.run.skipped[f"W7, {SQL}, {row.size:,}"] = "its statements would fill the memory"
+def agreed(peers: Mapping[str, Callable[[], Pairs]]) -> Pairs:
+    """What all peers find."""
     expected = peers[LOOP]()
     for name, run in peers.items():
         assert run() == expected, f"{name} differs from the {LOOP}"
-    for name, timing in in_turns(peers, REPEATS).items():
-        row.time(name, "µs an event", timing, 1e6 / count)
     return expected
 
 
@@ -227,7 +231,7 @@ def _batches(bench: Bench, subject: Subject, size: int, count: int) -> None:
             row.time(
                 OURS, "µs an event", best_of(partial(engine.match_batch, events), REPEATS), each
             )
-            row.figure(OURS, "matches an event", matches / len(subject.events))
+            row.figure("matches", "an event", matches / len(subject.events))
     with bench.row("W7, one event", size) as row:
         few = subject.events[:count]
         timing = best_of(lambda: [engine.match(event) for event in few], REPEATS)

@@ -121,8 +121,7 @@ def test_another_source_matches_nothing() -> None:
 def test_all_agree_on_the_workload() -> None:
     subject = Subject(w7(60, 200))
     peers = subject.peers(200)
-    expected = peers[rules.LOOP]()
-    assert all(run() == expected for run in peers.values())
+    expected = rules.agreed(peers)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         subject.load()
@@ -139,6 +138,11 @@ def test_matches_are_about_one_half_and_stay_when_rules_grow() -> None:
         assert 0.3 < matches < 1.0
 
 
+def test_peers_that_differ_are_noticed() -> None:
+    with pytest.raises(AssertionError, match="SQLite differs"):
+        rules.agreed({rules.LOOP: lambda: {(0, 1)}, rules.SQL: set})
+
+
 def test_a_wrong_match_is_noticed() -> None:
     subject = Subject(w7(60, 50))
     with pytest.raises(AssertionError):
@@ -151,6 +155,7 @@ def test_every_figure_runs() -> None:
     assert run.skipped == {}
     figures = {row.figure for row in run.rows}
     assert len(figures) == 13
+    assert len({row.key for row in run.rows}) == len(run.rows), "runs can be compared"
     assert all(row.value > 0 for row in run.rows if row.unit != "refused")
 
 
