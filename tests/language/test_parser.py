@@ -101,6 +101,18 @@ READINGS: list[tuple[str, Expression]] = [
     ("?a-b > 5", var("a") - attr("b") > 5),
     ("a - -5 > 5", attr("a") - -5 > 5),
     ("`detail-type` = 'EC2'", attr(("detail-type",)) == "EC2"),
+    ("a in (-1, r'x', TRUE)", attr("a").is_in([-1, "x", True])),
+    ("a in ('x', 2) or a in ('x')", attr("a").is_in(["x", 2]) | attr("a").is_in(["x"])),
+    ("word = 1 and string = 2", (attr("word") == 1) & (attr("string") == 2)),
+    ("number - 1 < variable", attr("number") - 1 < attr("variable")),
+    ("near = 1 and near()", (attr("near") == 1) & call("near")),
+    (
+        "timestamp = 1 or a = timestamp '2026-01-01'",
+        (attr("timestamp") == 1) | (attr("a") == timestamp("2026-01-01")),
+    ),
+    ("a = 1 and a + 1 = 2", (attr("a") == 1) & (attr("a") + 1 == 2)),
+    ("a = 2 + b", attr("a") == 2 + attr("b")),
+    ("a contains text'x' ", attr("a").contains_text("x")),
 ]
 
 
@@ -179,6 +191,15 @@ ERRORS = [
     ("a & b", 1, 3, ["write 'and'"]),
     ("(a = 1) + 2 < 3", 1, 9, ["arithmetic"]),
     ("a + 'x' < 3", 1, 3, ["numbers"]),
+    ("a in (1 2)", 1, 9, ["',' or ')'"]),
+    ("a in (1, 2,)", 1, 12, ["a constant"]),
+    (r"a in (1, '\q', 2)", 1, 10, [r"\q"]),
+    ("a = 1 and (b = 2 @ 5", 1, 18, ["unexpected '@'"]),
+    ("a = 1 @ (b", 1, 7, ["unexpected '@'"]),
+    ("(a = 1 'x", 1, 8, ["does not end"]),
+    ("a = 1 = 2 @", 1, 7, ["chain"]),  # the first fault is told
+    ("{ ?s ?p ?o FILTER (?o = @) }", 1, 25, ["unexpected '@'"]),
+    ("{ ?s ?p ?o } and { ?s ?p ?o } @", 1, 31, ["unexpected '@'"]),
     ("{ ?s ?p }", 1, 9, []),
     ("{ ?s ex:p ?o }", 1, 6, ["prefix"]),
 ]

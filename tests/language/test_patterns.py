@@ -322,7 +322,7 @@ def test_filters_are_parsed_by_the_language(condition: Expression) -> None:
     ],
 )
 def test_prefixes_begin_a_text(text: str, expected: dict[str, str], rest: str) -> None:
-    prefixes, end = read_prefixes(text, 0)
+    prefixes, end = read_prefixes(text)
     assert prefixes == expected
     assert text[end:] == rest
 
@@ -339,6 +339,6 @@ def test_prefixes_begin_a_text(text: str, expected: dict[str, str], rest: str) -
 )
 def test_a_bad_prefix_is_refused(text: str, message: str, column: int) -> None:
     with pytest.raises(ParseError) as caught:
-        read_prefixes(text, 0)
+        read_prefixes(text)
     assert message in str(caught.value)
     assert caught.value.column == column

@@ -24,16 +24,12 @@ from tamis.predicates.operands import Attribute
 Item = TypeVar("Item")
 
 
-def read_test(cursor: Cursor, attribute: Attribute) -> Expression | None:
-    """The test of an attribute that begins at the cursor; None if none does."""
-    negated = cursor.accept("not")
-    read = TESTS.get(cursor.token.text.lower()) if cursor.token.sort == "word" else None
-    if read is None:
-        if negated:
-            cursor.unexpected("a test such as 'in' or 'between'", TESTS)
-        return None
-    test = read(cursor, attribute)
-    return Not(test) if negated else test
+def negated_test(cursor: Cursor, attribute: Attribute) -> Expression:
+    """The test of an attribute that begins with ``not`` at the cursor."""
+    cursor.advance()
+    if cursor.key not in TESTS:
+        cursor.unexpected("a test such as 'in' or 'between'", TESTS)
+    return Not(TESTS[cursor.key](cursor, attribute))
 
 
 def _between(cursor: Cursor, attribute: Attribute) -> Expression:
@@ -49,15 +45,15 @@ def _in(cursor: Cursor, attribute: Attribute) -> Expression:
         return _in_cidr(cursor, attribute)
     if not cursor.at("("):
         cursor.unexpected("'(' or 'cidr'", ["cidr"], hint="write in ('a', 'b')")
-    values = read_list(cursor, cursor.constant)
+    values = cursor.plain_list() or read_list(cursor, cursor.constant)
     return cursor.build(start, In, attribute, values, ignoring_case(cursor))
 
 
 def _in_cidr(cursor: Cursor, attribute: Attribute) -> Expression:
-    start = cursor.token
+    start = cursor.index
 
     def network() -> object:
-        at = cursor.token
+        at = cursor.index
         return cursor.build(at, parse_network, cursor.string("a network such as '10.0.0.0/8'"))
 
     networks = read_list(cursor, network) if cursor.at("(") else (network(),)
@@ -89,7 +85,7 @@ def _is(cursor: Cursor, attribute: Attribute) -> Expression:
 
 def _no_truth(cursor: Cursor, attribute: Attribute, negated: bool) -> ParseError:
     """The error of ``flag is true``: a truth test is about an expression."""
-    truth = cursor.token.text.lower()
+    truth = cursor.key
     said = f"is not {truth}" if negated else f"is {truth}"
     problem = f"'{said}' tests an expression, not the attribute '{attribute}'"
     if truth == "unknown":
@@ -130,15 +126,17 @@ def _matches(cursor: Cursor, attribute: Attribute) -> Expression:
 
 
 def _text(cursor: Cursor, attribute: Attribute, operator: str) -> Expression:
-    at = cursor.token
+    at = cursor.index
     pattern = cursor.constant("a string")
-    return cursor.build(at, TextTest, attribute, operator, pattern, ignoring_case(cursor))
+    folded = cursor.key == "ignoring" and ignoring_case(cursor)
+    return cursor.build(at, TextTest, attribute, operator, pattern, folded)
 
 
 def ignoring_case(cursor: Cursor) -> bool:
     """Step over ``ignoring case``, if it stands here."""
-    if not cursor.accept("ignoring"):
+    if cursor.key != "ignoring":
         return False
+    cursor.advance()
     cursor.expect("case")
     return True
 

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from tamis.errors import ParseError, SubscriptionError, suggestion
-from tamis.language.lexer import Token, next_token, number_value, string_value
+from tamis.language.lexer import (
+    fault,
+    is_token,
+    number_value,
+    places_of,
+    shown,
+    sort_of,
+    string_value,
+    tokens_beside_pattern,
+    tokens_of,
+)
 from tamis.model.kinds import Value
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.operands import Constant
 
 Made = TypeVar("Made")
+Conversion = Callable[[str], Value]
+Literal = tuple[Constant, Conversion]
+"""The constant that a literal of the text became, and how its text becomes a value."""
 
 
 def negative_value(literal: str) -> int | float:
@@ -24,69 +37,113 @@ def timestamp_value(literal: str) -> Timestamp:
     return Timestamp.parse(string_value(literal))
 
 
-class Literal(NamedTuple):
-    """A literal of the text, the constant that it became, and how its text becomes a value."""
-
-    constant: Constant
-    convert: Callable[[str], Value]
+CONVERSIONS: dict[str, Conversion] = {
+    **dict.fromkeys("0123456789", number_value),
+    **dict.fromkeys("'\"", string_value),
+}
+"""How most literals become values, by their first characters."""
 
 
 class Cursor:
-    """Steps through the tokens of a text."""
+    """Steps through the tokens of a text.
+
+        tokens    category   =   'Toy'   AND   price   <   5   (empty)
+        keys      category   =   'toy'   and   price   <   5   (empty)    what words are compared by
+                                          ↑ index
+
+    Empty tokens follow the last one, so that those after the current one can always be looked at.
+    """
 
     def __init__(self, text: str, start: int) -> None:
         self.text = text
-        self.token = self.previous = next_token(text, start)
+        self._has_capitals = not text.islower()
         self.literals: list[Literal | None] = []
         """For each number and string so far: its constant, or None if it became something else."""
+        self._go_through(tokens_of(text, start), start)
 
-    def advance(self) -> Token:
-        """The current token; the next one becomes current."""
-        token = self.previous = self.token
-        self.token = next_token(self.text, token.end)
-        return token
+    def move(self, position: int, *, enclosed: bool = False) -> None:
+        """Go on at a position behind a graph pattern, or ``enclosed`` in the parentheses there."""
+        tokens = tokens_beside_pattern(self.text, position, enclosed=enclosed)
+        self._go_through(list(tokens), position)
 
-    def move(self, position: int) -> None:
-        """Go on at a position of the text."""
-        self.token = next_token(self.text, position)
+    def _go_through(self, tokens: list[str], start: int) -> None:
+        self._start = start
+        self._places: list[int] | None = None
+        self._is_faulty = bool(tokens) and not is_token(tokens[-1])
+        if self._is_faulty:
+            tokens.pop()
+        self.tokens = [*tokens, "", ""]
+        self.keys = self.tokens
+        if self._has_capitals:
+            self.keys = [token.lower() for token in self.tokens]
+        self.index = 0
+        self.key = self.keys[0]
+
+    def check_end(self) -> None:
+        """Raise if the current token is the end of what can be read, but not of the text."""
+        if not self.key and self._is_faulty:
+            raise fault(self.text, self.place(self.index))
+
+    def place(self, index: int) -> int:
+        """Where a token stands in the text."""
+        if self._places is None:
+            self._places = places_of(self.text, self._start, len(self.tokens) - 1)
+        return self._places[min(index, len(self._places) - 1)]
+
+    @property
+    def token(self) -> str:
+        """The current token."""
+        return self.tokens[self.index]
+
+    @property
+    def sort(self) -> str:
+        """The sort of the current token."""
+        return sort_of(self.tokens[self.index])
+
+    def advance(self) -> int:
+        """Step over the current token, and return its index."""
+        index = self.index
+        self.index = index + 1
+        self.key = self.keys[index + 1]
+        return index
 
     def at(self, *words: str) -> bool:
         """Whether the current token is one of these keywords or symbols."""
-        token = self.token
-        return token.sort in ("word", "symbol") and token.text.lower() in words
+        return self.key in words
 
     def accept(self, *words: str) -> bool:
         """Step over one of these keywords or symbols, if it stands here."""
-        if self.at(*words):
-            self.advance()
-            return True
-        return False
+        if self.key not in words:
+            return False
+        self.index += 1
+        self.key = self.keys[self.index]
+        return True
 
-    def expect(self, *words: str) -> None:
-        """Step over these keywords or symbols, which must stand here."""
-        for word in words:
-            if not self.accept(word):
-                self.unexpected(repr(word), [word])
+    def expect(self, word: str) -> None:
+        """Step over a keyword or symbol, which must stand here."""
+        if self.key != word:
+            self.unexpected(repr(word), [word])
+        self.index += 1
+        self.key = self.keys[self.index]
 
-    def error(self, problem: str, at: Token | None = None, hint: str | None = None) -> ParseError:
+    def error(self, problem: str, at: int | None = None, hint: str | None = None) -> ParseError:
         """A parse error at a token, by default the current one."""
-        return ParseError(problem, self.text, (at or self.token).start, hint)
+        return ParseError(problem, self.text, self.place(self.index if at is None else at), hint)
 
     def unexpected(
         self, expected: str, words: Collection[str] = (), hint: str | None = None
     ) -> NoReturn:
         """Fail: the current token is not what was expected; ``words`` are the ones that may be
         meant, and ``hint`` is for a word that is none of them, not even misspelt."""
-        word = self.token.text.lower()
-        if self.token.sort == "word" and word not in words:
-            hint = suggestion(word, words) or hint
-        raise self.error(f"expected {expected}, found {self.token}", hint=hint)
+        if self.sort == "word" and self.key not in words:
+            hint = suggestion(self.key, words) or hint
+        raise self.error(f"expected {expected}, found {shown(self.token)}", hint=hint)
 
     def null_error(self, hint: str) -> ParseError:
         """The error of ``null``, which stands here as if it were a value."""
         return self.error("null is not a value: the attribute is missing", hint=hint)
 
-    def build(self, at: Token, make: Callable[..., Made], *arguments: object) -> Made:
+    def build(self, at: int, make: Callable[..., Made], *arguments: object) -> Made:
         """Make a node; what its constructor refuses is an error at the token."""
         try:
             return make(*arguments)
@@ -95,38 +152,60 @@ class Cursor:
 
     def constant(self, expected: str = "a constant") -> Constant:
         """Read a number, string, boolean or timestamp."""
-        negative = self.accept("-")
-        token = self.token
-        if token.sort == "number":
-            return self._literal(negative_value if negative else number_value)
-        if negative:
-            self.unexpected("a number")
+        convert = CONVERSIONS.get(self.tokens[self.index][:1])
+        if convert is not None:
+            return self.literal(convert)
+        if self.accept("-"):
+            if self.sort != "number":
+                self.unexpected("a number")
+            return self.literal(negative_value)
+        if self.sort == "string":
+            return self.literal(string_value)
         if self.at("null"):
             raise self.null_error("test 'is missing' or 'is present' instead")
-        if token.sort == "string":
-            return self._literal(string_value)
         if self.at("true", "false"):
-            return Constant(self.advance().text.lower() == "true")
-        if self.at("timestamp"):
-            self.advance()
-            if self.token.sort != "string":
+            return Constant(self.keys[self.advance()] == "true")
+        if self.accept("timestamp"):
+            if self.sort != "string":
                 self.unexpected("a string such as '2026-01-01T12:00:00Z'")
-            return self._literal(timestamp_value)
+            return self.literal(timestamp_value)
         hint = "a constant is a number, a 'string', true, false or timestamp '…'"
         self.unexpected(expected, hint=hint)
 
-    def _literal(self, convert: Callable[[str], Value]) -> Constant:
-        token = self.token
-        constant = self.build(token, lambda: Constant(convert(token.text)))
-        self.literals.append(Literal(constant, convert))
-        self.advance()
+    def literal(self, convert: Conversion) -> Constant:
+        """The current token, a number or a string, as a constant."""
+        index = self.index
+        try:
+            constant = Constant(convert(self.tokens[index]))
+        except (SubscriptionError, ValueError) as error:
+            raise self.error(str(error), index) from error
+        self.literals.append((constant, convert))
+        self.index = index + 1
+        self.key = self.keys[index + 1]
         return constant
+
+    def plain_list(self) -> tuple[Constant, ...]:
+        """The list in parentheses that begins here, if it has nothing but plain literals, as most
+        do: its constants are made in one go. Of any other, or a faulty one, nothing is read."""
+        first = self.index + 1
+        try:
+            end = self.tokens.index(")", first)
+            literals = self.tokens[first:end:2]
+            conversions = [CONVERSIONS[literal[0]] for literal in literals]
+            constants = [Constant(convert(text)) for convert, text in zip(conversions, literals)]
+        except (KeyError, SubscriptionError, ValueError):
+            return ()
+        if not literals or self.tokens[first + 1 : end : 2] != [","] * (len(literals) - 1):
+            return ()
+        self.literals += zip(constants, conversions)
+        self.index = end + 1
+        self.key = self.keys[end + 1]
+        return tuple(constants)
 
     def string(self, expected: str = "a string") -> str:
         """Read a string that does not become a constant of the tree."""
-        token = self.token
-        if token.sort != "string":
+        if self.sort != "string":
             self.unexpected(expected)
         self.literals.append(None)
-        self.advance()
-        return self.build(token, string_value, token.text)
+        index = self.advance()
+        return self.build(index, string_value, self.tokens[index])

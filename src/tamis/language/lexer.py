@@ -1,25 +1,34 @@
-"""From the characters of a subscription to tokens, one at a time, and literals to values."""
+"""From the characters of a subscription to its tokens, in one pass, and from literals to values.
+
+    category = 'Toy' AND price < 5       category  =  'Toy'  AND  price  <  5  (nothing: the end)
+
+A token is a string, whose sort is told by its ends. Where it stands is worked out only for errors.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from itertools import islice
 
 from tamis.errors import ParseError
 from tamis.model.paths import DOTTED
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-_STRING = r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'" + "|" + r'"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"'
+_STRING = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*)*'" + "|" + r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*)*"'
 _RAW = r"[rR]'(?:[^']|'')*'" + "|" + r'[rR]"(?:[^"]|"")*"'
 _VARIABLE = r"[?$][^\W\d]\w*"  # SPARQL has both; ?x is printed
-_SYMBOL = r"--|<=|>=|!=|<>|==|&&|\|\||[=<>+\-*/(),{}!]"
+_SYMBOL = r"[<>=!]=|<>|[=<>+*/{}!]|-(?!-)|&&|\|\|"
 
-_SPACE = re.compile(r"(?:\s|#[^\n]*)*")
-_TOKEN = re.compile(
-    rf"(?P<string>{_RAW}|{_STRING})|(?P<word>{DOTTED})|(?P<number>{_NUMBER})"
-    rf"|(?P<symbol>{_SYMBOL})|(?P<variable>{_VARIABLE})",
-    re.DOTALL,
-)
+_PLAIN = r"[^\W\d]\w*+(?![.'\"])"
+_SORTED = rf"{_PLAIN}|[(),]|{_STRING}|{_NUMBER}|{_SYMBOL}|{_RAW}|{DOTTED}|{_VARIABLE}"
+"""All sorts of tokens, the commonest first."""
+
+# White space and comments, then in a group a token. At the end of the text the group is empty; what
+# begins no token is in it with all that follows, so that nothing is looked at twice, whatever is
+# wrong with a text.
+_NEXT = re.compile(rf"\s*+(?:#[^\n]*+\s*+)*+({_SORTED}|\Z|.+)", re.DOTALL)
+_TOKEN = re.compile(_SORTED, re.DOTALL)
 
 LITERALS = re.compile(
     rf"((?=[0-9'\"rR])(?:(?<!\w)(?:{_RAW})|{_STRING}|(?<![\w.]){_NUMBER}))", re.DOTALL
@@ -29,49 +38,74 @@ LITERALS = re.compile(
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))|''|\"\"", re.DOTALL)
 _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "/": "/"}
 _SIMPLE |= {mark: mark for mark in "\\'\"`"}
+_SORTS = {
+    **dict.fromkeys("'\"", "string"),
+    **dict.fromkeys("0123456789", "number"),
+    **dict.fromkeys("?$", "variable"),
+    **dict.fromkeys("(),<>=!+-*/{}&|", "symbol"),
+    "": "end",
+}
+"""The sort of a token by its first character; any other begins a word or a raw string."""
 
 
-class Token(NamedTuple):
-    """A piece of the text: its sort, its characters, and where they stand."""
-
-    sort: str  # word, number, string, symbol, variable, end
-    text: str
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        if self.sort == "end":
-            return "the end"
-        return repr(self.text) if len(self.text) <= 40 else repr(self.text[:40]) + "…"
+def tokens_of(text: str, start: int) -> list[str]:
+    """The tokens of a text, up to and with the first brace that opens a graph pattern, which has
+    tokens of its own. What begins no token is the last one, with all that follows."""
+    tokens: list[str] = _NEXT.findall(text, start)
+    if "{" in text and "{" in tokens:
+        return tokens[: tokens.index("{") + 1]
+    while tokens and not tokens[-1]:
+        tokens.pop()
+    return tokens
 
 
-def next_token(text: str, position: int) -> Token:
-    """The token at or after a position."""
-    start = _skip(text, position)
-    if start == len(text):
-        return Token("end", "", start, start)
-    found = _TOKEN.match(text, start)
-    if found is None:
-        raise _stray(text, start)
-    assert found.lastgroup is not None
-    if found.group() == "--":
-        hint = "write # before a comment, and a space between two minus signs"
-        raise ParseError("'--' begins no comment", text, start, hint)
-    return Token(found.lastgroup, found.group(), start, found.end())
+def tokens_beside_pattern(text: str, start: int, *, enclosed: bool) -> Iterator[str]:
+    """The same from the end of a pattern on; or, ``enclosed``, those of the parentheses of a
+    FILTER. No token is looked at that is beyond, for a text may have patterns without number."""
+    opened = 0
+    for found in _NEXT.finditer(text, start):
+        token = found[1]
+        if not token:
+            return
+        yield token
+        opened += (token == "(") - (token == ")")
+        if token == "{" or (enclosed and not opened):
+            return
 
 
-def _skip(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    assert found is not None
-    return found.end()
+def is_token(text: str) -> bool:
+    """Whether a text is a token."""
+    return _TOKEN.fullmatch(text) is not None
 
 
-def _stray(text: str, start: int) -> ParseError:
+def places_of(text: str, start: int, count: int) -> list[int]:
+    """Where each of so many tokens begins."""
+    return [found.start(1) for found in islice(_NEXT.finditer(text, start), count)]
+
+
+def sort_of(token: str) -> str:
+    """Word, number, string, symbol, variable or end."""
+    sort = _SORTS.get(token[:1], "word")
+    return "string" if sort == "word" and token[-1] in "'\"" else sort
+
+
+def shown(token: str) -> str:
+    """A token as it stands in an error."""
+    if not token:
+        return "the end"
+    return repr(token) if len(token) <= 40 else repr(token[:40]) + "…"
+
+
+def fault(text: str, start: int) -> ParseError:
+    """What is wrong where no token begins."""
     character = text[start]
     if character in "'\"":
         return ParseError("a string that does not end", text, start, f"close it with {character}")
     if character == "`":
         return ParseError("a quoted name that does not end", text, start, "close it with `")
+    if character == "-":
+        hint = "write # before a comment, and a space between two minus signs"
+        return ParseError("'--' begins no comment", text, start, hint)
     hints = {"&": "write 'and'", "|": "write 'or'", ";": "one subscription at a time"}
     return ParseError(f"unexpected {character!r}", text, start, hints.get(character))
 
@@ -85,12 +119,15 @@ def number_value(literal: str) -> int | float:
 
 def string_value(literal: str) -> str:
     """The value of a string's text; ValueError says what is wrong with it."""
-    if literal[0] in "rR":
+    mark, body = literal[0], literal[1:-1]
+    if mark in "rR":
         mark = literal[1]
         return literal[2:-1].replace(mark + mark, mark)
-    mark, body = literal[0], literal[1:-1]
-    if "\\" not in body and mark not in body:
-        return body
+    if mark not in body:
+        if "\\" not in body:
+            return body
+        if body.count("\\") == 2 * body.count("\\\\"):  # nothing is escaped but backslashes
+            return body.replace("\\\\", "\\")
     return _ESCAPE.sub(lambda found: _unescaped(found, mark), body)
 
 

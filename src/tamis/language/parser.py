@@ -8,24 +8,26 @@
     predicate   := sum [comparison sum ['ignoring' 'case'] | ['not'] test | truth-test]
     truth-test  := 'is' ['not'] ('true' | 'false' | 'unknown')
     sum         := product (('+' | '-') product)*
-    product     := unary (('*' | '/') unary)*
-    unary       := '-' unary | primary
+    product     := primary (('*' | '/') primary)*
     primary     := literal | path | ?variable | name '(' arguments ')' | '(' or ')' | '{' … '}'
+                 | '-' primary
 
 Terms and expressions share the ladder, since an opening parenthesis does not tell which of the
 two it opens; each rung checks what the rung below handed up. A truth test follows what is an
-expression already on the lowest rung: one in parentheses, a call or a pattern.
+expression already on the lowest rung: one in parentheses, a call or a pattern. Rungs that differ
+only in their operators are one function, which goes on while the operators are strong enough.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 
-from tamis.errors import ParseError, SubscriptionError, suggestion
-from tamis.language.attribute_tests import TESTS, ignoring_case, read_list, read_test
-from tamis.language.cursor import Cursor
-from tamis.language.lexer import Token, next_token
+from tamis.arrays.sharing import Bounded
+from tamis.errors import ParseError, SubscriptionError, TamisError, suggestion
+from tamis.language.attribute_tests import TESTS, ignoring_case, negated_test, read_list
+from tamis.language.cursor import CONVERSIONS, Cursor
+from tamis.language.lexer import shown, sort_of
 from tamis.language.patterns import read_pattern, read_prefixes
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
 from tamis.model.paths import RESERVED, format_path, parse_path
@@ -48,15 +50,21 @@ from tamis.predicates.operands import Attribute, Constant, Operand, Quantity, Va
 from tamis.predicates.printing import format_term
 
 Clause = Operand | Expression
-Reader = Callable[[], Clause]
 
 _MISSPELT = {"==": "write '='", "<>": "write '!='"}
-_JOINTS = ("and", "or", "unless")
+_JOINTS = {"or": 0, "unless": 1, "and": 2}
+_FILTER_JOINTS = {"||": 0, "&&": 2}
+"""The words that join expressions, with their strength; a FILTER has SPARQL's."""
+_TESTED = frozenset({*TESTS, *FLIPPED})
+"""What may follow an attribute alone; other words and symbols make more of it, or are joints."""
 _WORDS = (*TESTS, "not", *_JOINTS)
 _HYPHENS = re.compile(r"(?:[.-]\w+)+")
-_LADDER = {"or": ("or",), "unless": ("unless",), "and": ("and",), "not": ("not",)}
-_FILTER_LADDER = {"or": ("||",), "unless": (), "and": ("&&",), "not": ("!",)}
-"""The words of each rung; a FILTER has SPARQL's."""
+_ARITHMETIC = {"+": 0, "-": 0, "*": 1, "/": 1}
+"""The symbols between terms, with their strength."""
+_NAMES: Bounded[str, Attribute] = Bounded(10_000)
+"""Attributes that ``parse`` has seen, by their names in the text."""
+_LONGEST_NAME = 100
+"""Characters in a name that is remembered."""
 
 
 def parse(
@@ -72,7 +80,8 @@ def parse(
     that may occur: any other is an error with a hint.
     """
     check_text(text, limits)
-    return Parser(text, prefixes or {}, attributes, limits).parse()
+    names = _NAMES if attributes is None else {}
+    return Parser(text, prefixes or {}, attributes, limits, names).parse()
 
 
 def check_text(text: str, limits: Limits) -> None:
@@ -98,251 +107,282 @@ class Parser(Cursor):
         prefixes: Mapping[str, str],
         attributes: Collection[str] | None = None,
         limits: Limits = LIMITS,
-        start: int = 0,
+        names: MutableMapping[str, Attribute] | None = None,
     ) -> None:
-        declared, start = read_prefixes(text, start)
-        self.prefixes = {**prefixes, **declared}
+        declared, start = read_prefixes(text)
+        self.prefixes = {**prefixes, **declared} if declared else prefixes
         self.attributes = attributes
         self.limits = limits
+        self.names = {} if names is None else names
+        """The attributes that are known already, by their names in the text."""
         self.depth = 0
-        self.words: Mapping[str, tuple[str, ...]] = _LADDER
+        self.joints, self.negator = _JOINTS, "not"
         super().__init__(text, start)
 
     def parse(self) -> Expression:
         """The whole text as one expression."""
-        if self.token.sort == "end":
+        try:
+            expression = self.whole()
+        except TamisError:
+            self.check_end()  # what begins no token comes before all else that is wrong there
+            raise
+        self.check_end()
+        return expression
+
+    def whole(self) -> Expression:
+        if not self.key:
             raise self.error("an empty subscription", hint="write 'true' to match every event")
-        start = self.token
-        expression = self.as_expression(self.disjunction(), start)
-        if self.token.sort != "end":
+        start = self.index
+        expression = self.as_expression(self.joined(), start)
+        if self.key:
             self.unexpected("'and', 'or' or the end", _WORDS, self.test_hint())
         return expression
 
     # The ladder, from the weakest operator to the strongest.
 
-    def disjunction(self) -> Clause:
-        return self.chain("or", self.exception, any_of)
-
-    def exception(self) -> Clause:
-        return self.chain("unless", self.conjunction, _unless)
-
-    def conjunction(self) -> Clause:
-        return self.chain("and", self.negation, all_of)
-
-    def chain(self, rung: str, read: Reader, make: Callable[..., Expression]) -> Clause:
-        words = self.words[rung]
-        start = self.token
-        first = read()
-        if not self.at(*words):
-            return first
-        parts = [self.as_expression(first, start)]
-        while self.accept(*words):
-            start = self.token
-            parts.append(self.as_expression(read(), start))
-        return self.build(start, make, *parts)
+    def joined(self, weakest: int = 0) -> Clause:
+        """Expressions joined by ``or``, ``unless`` and ``and``, or only by the stronger ones."""
+        start = self.index
+        left = self.predicate() if self.key != self.negator else self.negation()
+        while (strength := self.joints.get(self.key, -1)) >= weakest:
+            word = self.key
+            parts = [self.as_expression(left, start)]
+            while self.key == word:
+                start = self.advance() + 1
+                part = self.joined(strength + 1)
+                if not isinstance(part, Expression):
+                    part = self.as_expression(part, start)
+                parts.append(part)
+            left = self.build(start, _MAKERS[strength], *parts)
+        return left
 
     def negation(self) -> Clause:
-        start = self.token
-        if not self.accept(*self.words["not"]):
+        if self.key != self.negator:
             return self.predicate()
+        start = self.advance()
         self.descend(start)
         part = self.as_expression(self.negation(), start)
         self.depth -= 1
         return Not(part)
 
     def predicate(self) -> Clause:
-        start = self.token
-        left = self.sum()
-        if isinstance(left, Expression) or (_is_truth(left) and self.at("is")):
+        start = self.index
+        left = self.tested_attribute() or self.term()
+        operator = self.key
+        if operator in TESTS and isinstance(left, Attribute):
+            return TESTS[operator](self, left)
+        if operator in FLIPPED and isinstance(left, Operand):
+            return self.comparison(start, left)
+        if operator == "is" and (isinstance(left, Expression) or _is_truth(left)):
             return self.truth_test(self.as_expression(left, start))
-        operator = self.token
-        if operator.sort == "symbol" and operator.text in FLIPPED:
-            self.advance()
-            if self.at("null") and operator.text in EQUALITIES:
-                word = "missing" if operator.text == "=" else "present"
-                hint = f"write {format_term(left)} is {word}, or `null` for an attribute's name"
-                raise self.null_error(hint)
-            right = self.as_term(self.sum())
-            folded = ignoring_case(self)
-            made = self.build(start, Comparison, left, operator.text, right, folded)
-            if self.token.text in FLIPPED:
-                raise self.error("comparisons do not chain", hint="write a < x and x < b")
-            return made
-        if operator.text in _MISSPELT:
-            raise self.error(f"unknown operator {operator}", hint=_MISSPELT[operator.text])
-        test = read_test(self, left) if isinstance(left, Attribute) else None
-        return left if test is None else test
+        if isinstance(left, Expression):
+            return left
+        if operator in _MISSPELT:
+            raise self.error(f"unknown operator {shown(operator)}", hint=_MISSPELT[operator])
+        if operator == "not" and isinstance(left, Attribute):
+            return negated_test(self, left)
+        return left
+
+    def tested_attribute(self) -> Attribute | None:
+        """The attribute that stands here, if the next token tests it: most predicates begin so, and
+        there is no need to climb down to it."""
+        index = self.index
+        if self.keys[index + 1] not in _TESTED:
+            return None
+        attribute = self.names.get(self.tokens[index])
+        if attribute is None:
+            if self.sort != "word" or self.key in RESERVED:
+                return None
+            attribute = self.attribute(index)
+        self.advance()
+        return attribute
+
+    def comparison(self, start: int, left: Operand) -> Expression:
+        symbol = self.keys[self.advance()]
+        convert = CONVERSIONS.get(self.tokens[self.index][:1])
+        if convert is not None and self.keys[self.index + 1] not in _ARITHMETIC:
+            right: Operand = self.literal(convert)
+        elif self.key == "null" and symbol in EQUALITIES:
+            word = "missing" if symbol == "=" else "present"
+            hint = f"write {format_term(left)} is {word}, or `null` for an attribute's name"
+            raise self.null_error(hint)
+        else:
+            right = self.as_term(self.term())
+        folded = self.key == "ignoring" and ignoring_case(self)
+        made = self.build(start, Comparison, left, symbol, right, folded)
+        if self.key in FLIPPED:
+            raise self.error("comparisons do not chain", hint="write a < x and x < b")
+        return made
 
     def truth_test(self, part: Expression) -> Expression:
-        """The test that follows an expression, or the expression if none does."""
-        start = self.token
-        if not self.accept("is"):
-            return part
+        start = self.advance()
         negated = self.accept("not")
         if not self.at(*TruthTest.TRUTHS):
             self.unexpected("'true', 'false' or 'unknown'", TruthTest.TRUTHS)
-        test: Expression = self.build(start, TruthTest, part, self.advance().text.lower())
+        test: Expression = self.build(start, TruthTest, part, self.keys[self.advance()])
         return self.build(start, Not, test) if negated else test
 
-    def sum(self) -> Clause:
-        left = self.product()
-        while self.at("+", "-"):
-            left = self.arithmetic(left, self.product)
+    def term(self, weakest: int = 0) -> Clause:
+        """Primaries with ``+``, ``-``, ``*`` and ``/`` between them, or only the stronger ones."""
+        left = self.primary()
+        while (strength := _ARITHMETIC.get(self.key, -1)) >= weakest:
+            left = self.arithmetic(left, strength)
         return left
 
-    def product(self) -> Clause:
-        left = self.unary()
-        while self.at("*", "/"):
-            left = self.arithmetic(left, self.unary)
-        return left
+    def arithmetic(self, left: Clause, strength: int) -> Operand:
+        operator = self.advance()
+        symbol = self.keys[operator]
+        if symbol == "-":
+            self.check_hyphen(operator)
+        right = self.as_term(self.term(strength + 1))
+        return self.build(operator, calculate, self.as_term(left, operator), symbol, right)
 
-    def arithmetic(self, left: Clause, read: Reader) -> Clause:
-        before, operator = self.previous, self.advance()
-        if operator.text == "-":
-            self.check_hyphen(before, operator)
-        right = self.as_term(read())
-        return self.build(operator, calculate, self.as_term(left, operator), operator.text, right)
-
-    def check_hyphen(self, before: Token, minus: Token) -> None:
+    def check_hyphen(self, minus: int) -> None:
         """Refuse a minus between two bare names without spaces: most often it is one name."""
-        after = self.token
-        if not (before.sort == after.sort == "word"):
+        before, after = self.tokens[minus - 1], self.token
+        if not (sort_of(before) == sort_of(after) == "word"):
             return
-        if before.end != minus.start or minus.end != after.start:
+        first, place = self.place(minus - 1), self.place(minus)
+        if first + len(before) != place or place + 1 != self.place(minus + 1):
             return
-        if before.text[-1] == "`" or after.text[0] == "`":
+        if before[-1] == "`" or after[0] == "`":
             return
-        rest = _HYPHENS.match(self.text, minus.start)
+        rest = _HYPHENS.match(self.text, place)
         assert rest is not None
-        *outer, last = parse_path(before.text)
+        *outer, last = parse_path(before)
         name = format_path((*outer, *f"{last}{rest.group()}".split(".")))
-        problem = f"a hyphen without spaces in '{before.text}{rest.group()}'"
-        hint = f"write {name} for the attribute, or {before.text} - {after.text} for the difference"
-        raise self.error(problem, before, hint)
+        problem = f"a hyphen without spaces in '{before}{rest.group()}'"
+        hint = f"write {name} for the attribute, or {before} - {after} for the difference"
+        raise self.error(problem, minus - 1, hint)
 
-    def unary(self) -> Clause:
-        start = self.token
-        if not self.at("-"):
-            return self.primary()
-        if next_token(self.text, start.end).sort == "number":
+    def primary(self) -> Clause:
+        token = self.tokens[self.index]
+        if token == "(":
+            return self.group()
+        known = self.names.get(token)
+        if known is not None and self.keys[self.index + 1] != "(":
+            self.advance()
+            return known
+        convert = CONVERSIONS.get(token[:1])
+        if convert is not None:
+            return self.literal(convert)
+        sort = sort_of(token)
+        read = _PRIMARIES.get(token if sort == "symbol" else sort)
+        return self.unexpected("a predicate") if read is None else read(self)
+
+    def variable(self) -> Variable:
+        return Variable(self.tokens[self.advance()][1:])
+
+    def group(self) -> Clause:
+        self.descend(self.advance())
+        inside = self.joined()
+        if not self.accept(")"):
+            self.unexpected("')'", _WORDS, self.test_hint())
+        self.depth -= 1
+        return inside
+
+    def negative(self) -> Operand:
+        if sort_of(self.tokens[self.index + 1]) == "number":
             return self.constant()
-        self.advance()
+        start = self.advance()
         self.descend(start)
-        operand = self.as_term(self.unary())
+        operand = self.as_term(self.primary())
         self.depth -= 1
         return self.build(start, calculate, Constant(0), "-", operand)
 
-    def primary(self) -> Clause:
-        token = self.token
-        if token.sort in ("number", "string"):
-            return self.constant("a predicate")
-        if token.sort == "variable":
-            return Variable(self.advance().text[1:])
-        if token.sort == "word":
-            return self.word()
-        if self.accept("("):
-            self.descend(token)
-            inside = self.disjunction()
-            if not self.accept(")"):
-                self.unexpected("')'", _WORDS, self.test_hint())
-            self.depth -= 1
-            return inside
-        if self.at("{"):
-            return self.pattern()
-        return self.unexpected("a predicate")
-
     def word(self) -> Clause:
-        token = self.token
-        word = token.text.lower()
-        if word in ("true", "false"):
+        if self.key in ("true", "false"):
             return self.constant()
-        if word == "null":
+        if self.key == "null":
             hint = "write 'is missing' or 'is present', or `null` for an attribute's name"
             raise self.null_error(hint)
-        if word in RESERVED:
-            hint = f"an attribute of this name is written `{token.text}`"
+        if self.key in RESERVED:
+            hint = f"an attribute of this name is written `{self.token}`"
             return self.unexpected("a predicate", hint=hint)
-        if word == "timestamp" and next_token(self.text, token.end).sort == "string":
+        if self.key == "timestamp" and sort_of(self.tokens[self.index + 1]) == "string":
             return self.constant()
-        self.advance()
-        if self.at("(") and "`" not in token.text:
-            return self.call(token)
-        return self.attribute(token)
+        index = self.advance()
+        if self.at("(") and "`" not in self.tokens[index]:
+            return self.call(index)
+        return self.attribute(index)
 
     # What the ladder is built of.
 
-    def attribute(self, token: Token) -> Attribute:
-        attribute = self.build(token, lambda: Attribute(parse_path(token.text)))
+    def attribute(self, index: int) -> Attribute:
+        name = self.tokens[index]
+        attribute = Attribute(parse_path(name))
         if self.attributes is not None and str(attribute) not in self.attributes:
             hint = suggestion(str(attribute), self.attributes)
-            raise self.error(f"unknown attribute '{attribute}'", token, hint)
+            raise self.error(f"unknown attribute '{attribute}'", index, hint)
+        if len(name) <= _LONGEST_NAME and self.keys[index] != "timestamp":  # or a constant
+            self.names[name] = attribute
         return attribute
 
-    def call(self, name: Token) -> Expression:
+    def call(self, index: int) -> Expression:
         arguments: tuple[Argument, ...] = ()
-        if next_token(self.text, self.token.end).text == ")":
-            self.expect("(", ")")
+        if self.keys[self.index + 1] == ")":
+            self.expect("(")
+            self.expect(")")
         else:
             arguments = read_list(self, self.argument)
-        return self.build(name, Call, name.text, arguments)
+        return self.build(index, Call, self.tokens[index], arguments)
 
     def argument(self) -> Argument:
-        if self.token.sort == "variable":
-            return Variable(self.advance().text[1:])
-        start = self.token
+        if self.sort == "variable":
+            return self.variable()
+        start = self.index
         constant = self.constant("a constant or a ?variable")
-        if self.token.sort != "word":
+        if self.sort != "word":
             return constant
-        return self.build(start, Quantity, constant, self.advance().text)
+        return self.build(start, Quantity, constant, self.tokens[self.advance()])
 
     def pattern(self) -> Pattern:
-        start = self.token.start
+        start = self.place(self.index)
         pattern, end = read_pattern(self.text, start, self.prefixes, self.filter, self.limits)
         self.move(end)
         return pattern
 
     def filter(self, text: str, start: int) -> tuple[Expression, int]:
         """The expression of a FILTER, whose opening parenthesis is at ``start``."""
-        outer, self.words = self.words, _FILTER_LADDER
-        self.move(start)
-        opening = self.token
+        outer = self.joints, self.negator
+        self.joints, self.negator = _FILTER_JOINTS, "!"
+        self.move(start, enclosed=True)
+        opening = self.index
         self.descend(opening)
         self.expect("(")
-        expression = self.as_expression(self.disjunction(), opening)
+        expression = self.as_expression(self.joined(), opening)
         self.depth -= 1
-        closing = self.token
-        if not (closing.sort == "symbol" and closing.text == ")"):
+        if not self.at(")"):
             self.unexpected("')'")
-        self.words = outer
-        return expression, closing.end
+        self.joints, self.negator = outer
+        return expression, self.place(self.index) + 1
 
-    def descend(self, at: Token) -> None:
+    def descend(self, at: int) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(f"nested more than {MAX_DEPTH} levels deep", at)
 
     def test_hint(self) -> str | None:
         """What to say of the word of a test that follows a whole expression."""
-        word = self.token.text.lower()
-        if word == "is":
+        if self.key == "is":
             return "put the expression before it in parentheses: (…) is true"
-        if word in TESTS:
-            return f"{word!r} follows an attribute; join tests by 'and' or 'or'"
+        if self.key in TESTS:
+            return f"{self.key!r} follows an attribute; join tests by 'and' or 'or'"
         return None
 
-    def as_expression(self, operand: Clause, at: Token) -> Expression:
+    def as_expression(self, operand: Clause, at: int) -> Expression:
         if isinstance(operand, Expression):
             return operand
         if isinstance(operand, Constant) and isinstance(operand.value, bool):
             return And(()) if operand.value else Or(())
         if isinstance(operand, Attribute):
-            if self.token.sort == "word" and not self.at(*_JOINTS):
+            if self.sort == "word" and self.key not in _JOINTS:
                 self.unexpected("a comparison or a test", _WORDS)
             hint = f"write {operand} = true, or compare it with something"
             raise self.error(f"the attribute {str(operand)!r} alone is not a test", at, hint)
         raise self.error("a value alone is not a test", at, "compare it with an attribute")
 
-    def as_term(self, operand: Clause, at: Token | None = None) -> Operand:
+    def as_term(self, operand: Clause, at: int | None = None) -> Operand:
         if isinstance(operand, Operand):
             return operand
         raise self.error("a test cannot stand in a comparison or in arithmetic", at)
@@ -350,6 +390,18 @@ class Parser(Cursor):
 
 def _unless(kept: Expression, *exceptions: Expression) -> Expression:
     return all_of(kept, *(Not(TruthTest(each, "true")) for each in exceptions))
+
+
+_PRIMARIES: dict[str, Callable[[Parser], Clause]] = {
+    "string": Parser.constant,  # a raw one
+    "word": Parser.word,
+    "variable": Parser.variable,
+    "-": Parser.negative,
+    "{": Parser.pattern,
+}
+"""What begins a primary: sorts of tokens, or a symbol."""
+_MAKERS: tuple[Callable[..., Expression], ...] = (any_of, _unless, all_of)
+"""What makes an expression of joined ones, by the strength of the joint."""
 
 
 def _is_truth(term: Clause) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from tamis.errors import ParseError
-from tamis.language.lexer import Token
+from tamis.language.lexer import shown
 
 _SKIPPED = r"(?:\s++|\#[^\r\n]*+)*+"
 _IRI = r'<[^\x00-\x20<>"{}|^`\\]*+>'
@@ -47,6 +48,18 @@ _PLAIN_ESCAPES = {
     "'": "'",
     "\\": "\\",
 }
+
+
+class Token(NamedTuple):
+    """A piece of the text: its sort, its characters, and where they stand."""
+
+    sort: str
+    text: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return shown(self.text)
 
 
 def next_token(text: str, position: int) -> Token:

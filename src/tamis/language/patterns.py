@@ -19,10 +19,10 @@ from hashlib import blake2b
 from typing import NamedTuple, NoReturn, TypeVar
 
 from tamis.errors import ParseError, SubscriptionError, suggestion
-from tamis.language.lexer import Token
 from tamis.language.pattern_lexer import (
     DECLARATION,
     NAMESPACE,
+    Token,
     check_unicode,
     next_token,
     skip,
@@ -96,10 +96,12 @@ def read_pattern(
     return _pattern(text, start, reader.triples, filters, places), end
 
 
-def read_prefixes(text: str, start: int) -> tuple[dict[str, str], int]:
+def read_prefixes(text: str) -> tuple[dict[str, str], int]:
     """The declarations ``prefix ex: <http://…>`` that begin a text, and the index after them."""
     prefixes: dict[str, str] = {}
-    position = skip(text, start)
+    if text.lstrip()[:1] not in ("p", "P", "#"):
+        return prefixes, 0
+    position = skip(text, 0)
     while found := DECLARATION.match(text, position):
         position = found.end()
         namespace = NAMESPACE.match(text, position)

@@ -27,7 +27,7 @@ from tamis.language.parser import Parser, check_text
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.predicates.expression import Expression, TextTest
-from tamis.predicates.operands import Constant, Operand
+from tamis.predicates.operands import Attribute, Constant, Operand
 
 _MOST = 10_000
 """Templates kept; when there are more, all are forgotten and learned again."""
@@ -75,6 +75,8 @@ class Templates:
         self._prefixes = prefixes or {}
         self._attributes = attributes
         self._limits = limits
+        self._names: Bounded[str, Attribute] = Bounded(_MOST)
+        """Attributes of texts, by their names."""
         self._known: Bounded[Key, Template | None] = Bounded(_MOST)
         """None for those that have no template; texts that none can have are not there."""
         self._seen: set[int] = set()
@@ -115,7 +117,7 @@ class Templates:
         return Split(text, (sorts, *pieces[::2]), literals)
 
     def _parser(self, text: str) -> Parser:
-        return Parser(text, self._prefixes, self._attributes, self._limits)
+        return Parser(text, self._prefixes, self._attributes, self._limits, self._names)
 
     def _is_seen(self, key: Key) -> bool:
         """Whether the key was there before; from now on it was."""
@@ -144,12 +146,12 @@ def _template(
 ) -> Template | None:
     """The template of a parsed text, if each literal became one constant of the tree."""
     found = [literal for literal in literals if literal is not None]
-    holes = {id(literal.constant): hole for hole, literal in enumerate(found)}
+    holes = {id(constant): hole for hole, (constant, _) in enumerate(found)}
     used: set[int] = set()
     build = _builder(expression, holes, used)
     if len(found) != count or len(used) != count:
         return None
-    return Template(tuple(literal.convert for literal in found), build or _constantly(expression))
+    return Template(tuple(convert for _, convert in found), build or _constantly(expression))
 
 
 def _builder(node: Any, holes: Mapping[int, int], used: set[int]) -> Build | None:

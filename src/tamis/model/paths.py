@@ -23,6 +23,8 @@ _DOTTED = re.compile(DOTTED)
 
 def parse_path(text: str) -> Path:
     """The keys of a dotted path."""
+    if text.isidentifier() and text.isascii():
+        return (text,)
     if not _DOTTED.fullmatch(text):
         hint = "write a.b for nested keys, and put a key that is not a plain word in backticks"
         raise ParseError(f"{text[:100]!r} is not an attribute path", text, 0, hint)

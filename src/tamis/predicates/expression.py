@@ -24,13 +24,13 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tamis.errors import SubscriptionError
-from tamis.model.kinds import ORDERED, Kind
-from tamis.model.limits import LIMITS, check_limit
+from tamis.model.kinds import KIND_TYPES, ORDERED
+from tamis.model.limits import LIMITS, MAX_DEPTH, check_limit
 from tamis.model.rdf_terms import Iri, RdfLiteral
+from tamis.predicates.node import node
 from tamis.predicates.operands import (
     Attribute,
     Constant,
@@ -41,11 +41,12 @@ from tamis.predicates.operands import (
     nested,
     operands_within,
 )
-from tamis.predicates.texts import compile_like, compile_regex
+from tamis.predicates.texts import compile_regex, like_to_regex
 
 FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """The comparison operators, each with the one that says the same with its sides exchanged."""
 EQUALITIES = frozenset({"=", "!="})
+_ORDERED_TYPES = frozenset(kind for ordered in ORDERED for kind in KIND_TYPES[ordered])
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -107,7 +108,7 @@ class Expression:
         return to_python(self)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class Comparison(Expression):
     """A comparison of two terms; a lone constant is on the right."""
 
@@ -117,23 +118,25 @@ class Comparison(Expression):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
+        left, right = self.left, self.right
         if self.operator not in FLIPPED:
             raise SubscriptionError(f"unknown comparison {self.operator!r}")
-        if type(self.left) is Constant:
-            if type(self.right) is Constant:
+        if type(left) is Constant:
+            if type(right) is Constant:
                 raise SubscriptionError("a comparison of two constants does not look at the event")
-            left, right = self.right, self.left
+            left, right = right, left
             object.__setattr__(self, "left", left)
             object.__setattr__(self, "right", right)
             object.__setattr__(self, "operator", FLIPPED[self.operator])
-        if isinstance(self.left, Quantity) or isinstance(self.right, Quantity):
+        if type(left) is Quantity or type(right) is Quantity:
             raise SubscriptionError("only arguments of operators can have units")
-        if type(self.right) is Constant:
-            if self.operator not in EQUALITIES:
-                _check_ordered(self.right)
+        is_equality = self.operator in EQUALITIES
+        if type(right) is Constant:
+            if not is_equality:
+                _check_ordered(right)
             if self.ignore_case:
-                _check_string(self.right, "a comparison ignoring case")
-        if self.ignore_case and self.operator not in EQUALITIES:
+                _check_string(right, "a comparison ignoring case")
+        if self.ignore_case and not is_equality:
             raise SubscriptionError(f"'{self.operator}' has no form that ignores case")
 
     def operands(self) -> Iterator[Operand]:
@@ -141,7 +144,7 @@ class Comparison(Expression):
         yield self.right
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class Between(Expression):
     """``low <= attribute <= high``, of one kind."""
 
@@ -163,7 +166,7 @@ class Between(Expression):
         yield self.high
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class In(Expression):
     """The attribute equals one of several constants."""
 
@@ -184,7 +187,7 @@ class In(Expression):
         yield from self.values
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class IsA(Expression):
     """The attribute's value is the term or a kind of it, by the taxonomy."""
 
@@ -199,7 +202,7 @@ class IsA(Expression):
         yield self.ancestor
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class Contains(Expression):
     """The constant is among the attribute's values (Le Subscribe, section 2.3)."""
 
@@ -216,7 +219,7 @@ class Contains(Expression):
         yield self.value
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class Present(Expression):
     """The event has the attribute, even if its list is empty."""
 
@@ -226,7 +229,7 @@ class Present(Expression):
         yield self.attribute
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class TextTest(Expression):
     """A test on the text of a string."""
 
@@ -246,18 +249,19 @@ class TextTest(Expression):
     def __post_init__(self) -> None:
         if self.operator not in self.OPERATORS:
             raise SubscriptionError(f"unknown test of text {self.operator!r}")
-        text = _check_string(self.pattern, f"{self.operator!r}")
+        if type(self.pattern.value) is not str:
+            _check_string(self.pattern, repr(self.operator))
         if self.operator == "like":
-            compile_like(text, ignore_case=self.ignore_case)
+            like_to_regex(str(self.pattern.value))
         elif self.operator == "matches":
-            compile_regex(text, ignore_case=self.ignore_case)
+            compile_regex(str(self.pattern.value), ignore_case=self.ignore_case)
 
     def operands(self) -> Iterator[Operand]:
         yield self.attribute
         yield self.pattern
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class InCidr(Expression):
     """The attribute is an IP address within one of several networks."""
 
@@ -276,7 +280,7 @@ class InCidr(Expression):
 Argument = Constant | Variable | Quantity
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class Call(Expression):
     """An operator applied to the event, with constants and variables."""
 
@@ -306,7 +310,7 @@ Object = Iri | RdfLiteral | Variable
 Triple = tuple[Subject, Subject, Object]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class Pattern(Expression):
     """A graph pattern: triples with variables, and filters on the variables."""
 
@@ -336,7 +340,7 @@ class Pattern(Expression):
             yield from (term for term in triple if isinstance(term, Variable))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class And(Expression):
     """All of the parts; of none, true. Built by ``all_of``."""
 
@@ -350,7 +354,7 @@ class And(Expression):
         return iter(self.parts)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class Or(Expression):
     """Any of the parts; of none, false. Built by ``any_of``."""
 
@@ -364,7 +368,7 @@ class Or(Expression):
         return iter(self.parts)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class Not(Expression):
     """The negation of a part; of an unknown one, unknown."""
 
@@ -378,7 +382,7 @@ class Not(Expression):
         yield self.part
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@node
 class TruthTest(Expression):
     """Whether a part is true, false or unknown; this is never unknown itself."""
 
@@ -437,31 +441,33 @@ def _flatten(parts: tuple[Expression, ...], kind: type[And] | type[Or]) -> tuple
 
 
 def _check_parts(parts: tuple[Expression, ...], kind: type[And] | type[Or]) -> int:
-    check_limit(len(parts), LIMITS.operands, f"operands of one {kind.__name__.lower()!r}")
+    """The depth of a node over the parts."""
+    if len(parts) > LIMITS.operands:
+        check_limit(len(parts), LIMITS.operands, f"operands of one {kind.__name__.lower()!r}")
     deepest = 0
     for part in parts:
         if len(parts) == 1 or (type(part) is kind and part.parts):
             raise SubscriptionError("build conjunctions with all_of and disjunctions with any_of")
-        deepest = max(deepest, part.depth)
-    return nested(deepest)
+        if part.depth > deepest:
+            deepest = part.depth
+    return deepest + 1 if deepest < MAX_DEPTH else nested(deepest)
 
 
 def _check_ordered(constant: Constant) -> None:
-    if constant.kind not in ORDERED:
+    if type(constant.value) not in _ORDERED_TYPES:
         raise SubscriptionError(f"a {constant.kind} has no order: compare it with = or !=")
 
 
-def _check_string(constant: Constant, what: str) -> str:
-    if constant.kind is not Kind.STRING:
+def _check_string(constant: Constant, what: str) -> None:
+    if type(constant.value) is not str:
         raise SubscriptionError(f"{what} needs a string, not a {constant.kind}")
-    return str(constant.value)
 
 
 def _check_filter(expression: Expression, bound: set[Variable]) -> None:
-    for node in nodes_within(expression):
-        if not isinstance(node, Comparison | And | Or | Not):
+    for part in nodes_within(expression):
+        if not isinstance(part, Comparison | And | Or | Not):
             raise SubscriptionError("a FILTER can only compare variables")
-        for term in (inner for side in node.operands() for inner in operands_within(side)):
+        for term in (inner for side in part.operands() for inner in operands_within(side)):
             if isinstance(term, Attribute):
                 raise SubscriptionError(
                     f"a FILTER can only use variables; write {term} outside the braces"

@@ -24,6 +24,7 @@ from tamis.model.paths import RESERVED, Path, format_path
 from tamis.model.units import UNITS
 
 _NAME = re.compile(r"[^\W\d]\w*")
+_ONLY_STRINGS = {str}
 
 
 class Operand:
@@ -45,9 +46,9 @@ class Attribute(Operand):
     path: Path
 
     def __post_init__(self) -> None:
-        if not self.path or not all(type(key) is str for key in self.path):
+        if {*map(type, self.path)} != _ONLY_STRINGS:
             raise SubscriptionError(f"{self.path!r} is not a path: it needs one key or several")
-        if not all(_is_unicode(key) for key in self.path):
+        if not _is_unicode("".join(self.path)):
             raise SubscriptionError("a key with a lone surrogate, which is not Unicode")
         if len(self.path) > MAX_DEPTH:
             raise LimitError(f"a path of {len(self.path)} keys: the limit is {MAX_DEPTH}")
@@ -56,16 +57,14 @@ class Attribute(Operand):
         return format_path(self.path)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Constant(Operand):
     """A value in canonical form: a float that is a 64-bit integer is that integer."""
 
     value: Value
 
-    def __post_init__(self) -> None:
-        canonical = canonical_value(self.value)
-        if canonical is not self.value:
-            object.__setattr__(self, "value", canonical)
+    def __init__(self, value: Any) -> None:
+        _set_value(self, canonical_value(value))
 
     @property
     def kind(self) -> Kind:
@@ -79,6 +78,10 @@ class Constant(Operand):
 
     def __hash__(self) -> int:
         return hash((self.kind, self.value))
+
+
+_set_value = Constant.__dict__["value"].__set__
+"""Sets the slot: there are more constants than anything else, and this is the fastest way."""
 
 
 @dataclass(frozen=True, slots=True)
