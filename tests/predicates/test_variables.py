@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from itertools import product
 
@@ -142,3 +143,15 @@ def test_the_tree_says_what_all_ways_say(expression: Expression) -> None:
         assert bound == []
     else:
         assert {variable.name for variable in found} == set.intersection(*bound)
+
+
+def test_many_variables_do_not_take_long() -> None:
+    binding = all_of(*[call("near", var(f"v{i}")) for i in range(20_000)])
+    using = any_of(
+        *[call("far", var(f"w{i}")) & (var(f"w{i}") < var(f"v{i}")) for i in range(5_000)]
+    )
+    start = time.process_time()
+    check_variables(binding & using)
+    with pytest.raises(SubscriptionError, match=r"nothing binds \?w"):
+        check_variables(binding & using & (var("w") < 5))
+    assert time.process_time() - start < 3

@@ -92,11 +92,11 @@ class Conjunction:
         """Whether literals exclude each other, or need an attribute that must be missing."""
         if any(Literal(node, not positive) in self.literals for node, positive in self.literals):
             return True
-        missing = [path for path, present in _presence(self.literals) if not present]
+        missing = {path for path, present in _presence(self.literals) if not present}
         if not missing:
             return False
-        needed = [*self.box, *_needed(self.literals)]
-        return any(path[: len(gone)] == gone for gone in missing for path in needed)
+        needed = {*self.box, *_needed(self.literals)}
+        return any(path[:end] in missing for path in needed for end in range(1, len(path) + 1))
 
 
 @dataclass(frozen=True, slots=True)

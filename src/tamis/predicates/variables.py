@@ -37,7 +37,7 @@ _NOTHING: frozenset[Variable] = frozenset()
 
 def check_variables(expression: Expression) -> None:
     """Refuse an expression with a constraint on a variable that may be left unbound."""
-    found = next(_unbound(expression, _NOTHING), None)
+    found = next(_unbound(expression, ()), None)
     if found is not None:
         variable, constraint = found
         text = str(constraint)
@@ -50,7 +50,7 @@ def check_variables(expression: Expression) -> None:
 
 def is_safe(expression: Expression) -> bool:
     """Whether every constraint finds its variables bound."""
-    return next(_unbound(expression, _NOTHING), None) is None
+    return next(_unbound(expression, ()), None) is None
 
 
 def bound_variables(expression: Expression) -> Bound:
@@ -58,10 +58,9 @@ def bound_variables(expression: Expression) -> Bound:
     if isinstance(expression, Call | Pattern):
         return frozenset(term for term in expression.operands() if isinstance(term, Variable))
     if isinstance(expression, And):
-        bound: Bound = _NOTHING
-        for part in expression.parts:
-            bound = _either(bound, bound_variables(part))
-        return bound
+        sides = [bound_variables(part) for part in expression.parts]
+        known = [side for side in sides if side is not None]
+        return _NOTHING.union(*known) if len(known) == len(sides) else None
     if isinstance(expression, Or):
         sides = [bound_variables(part) for part in expression.parts]
         possible = [side for side in sides if side is not None]
@@ -77,19 +76,22 @@ def has_variables(expression: Expression) -> bool:
     )
 
 
-def _unbound(node: Expression, around: Bound) -> Iterator[tuple[Variable, Comparison]]:
-    """The variables of constraints that are bound neither here nor around, with their places."""
-    bound = _either(around, bound_variables(node))
-    if bound is None or isinstance(node, Pattern):  # which checks its filters itself
+def _unbound(
+    node: Expression, around: tuple[frozenset[Variable], ...]
+) -> Iterator[tuple[Variable, Comparison]]:
+    """The variables of constraints that are bound neither here nor around, with their places.
+
+    ``around`` has what each node above binds; one set of all would be copied for every node."""
+    own = bound_variables(node)
+    if own is None or isinstance(node, Pattern):  # which checks its filters itself
         return
+    bound = (*around, own) if own else around
     if isinstance(node, Comparison):
-        yield from ((term, node) for term in _variables(node) if term not in bound)
+        for term in _variables(node):
+            if not any(term in each for each in bound):
+                yield term, node
     for child in node.children():
         yield from _unbound(child, bound)
-
-
-def _either(one: Bound, other: Bound) -> Bound:
-    return None if one is None or other is None else one | other
 
 
 def _variables(node: Expression) -> Iterator[Variable]:
