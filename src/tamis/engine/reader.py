@@ -172,7 +172,10 @@ class SubscriptionReader:
         if isinstance(source, Mapping):
             source = from_json(source, self.world.limits)
         if isinstance(source, Expression):
-            return self._resolved(source), str(source)
+            text = str(source)
+            what = "characters in the text of one subscription"
+            check_limit(len(text), self.world.limits.text, what)
+            return self._resolved(source), text
         what = "null" if source is None else f"a {type(source).__name__}"
         raise SubscriptionError(
             f"a subscription is a text, an expression or its JSON form, not {what}"
