@@ -249,10 +249,29 @@ def test_lengths_are_limited() -> None:
         parse("a = 1", limits=Limits(text=4))
     with pytest.raises(tamis.LimitError, match="values of 'in'"):
         parse(f"a in ({','.join('1' for _ in range(10_001))})")
-    with pytest.raises(tamis.LimitError, match="operands"):
-        parse(" and ".join("a = 1" for _ in range(1_001)))
+    with pytest.raises(tamis.LimitError, match=r"100,001 operands of one 'and'.*is 100,000"):
+        parse(" and ".join("a=1" for _ in range(100_001)))
+    with pytest.raises(tamis.LimitError, match=r"1,000,001 char.*is 1,000,000"):
+        parse("a = 1".ljust(1_000_001))
+    with pytest.raises(tamis.LimitError, match="501 triples of one graph pattern"):
+        parse("{" + "?s ?p ?o ." * 501 + "}")
     with pytest.raises(ParseError, match="characters"):
         parse("a = " + "9" * 5_000)
+
+
+def test_a_text_may_have_as_many_operands_and_characters_as_the_limits_say() -> None:
+    text = " and ".join(["a = 1"] * 99_999).ljust(999_993) + "and b=2"
+    expression = parse(text)
+    assert len([*expression.children()]) == 100_000
+    assert parse(str(expression)) == expression
+    assert hash(expression) == hash(parse(text))
+
+
+def test_deep_and_long_together() -> None:
+    leaf = " and ".join(f"a{number % 7} != {number}" for number in range(20_000))
+    text = "not (b = 1 or (" * 16 + leaf + "))" * 16
+    expression = parse(text)
+    assert parse(str(expression)) == expression
 
 
 @pytest.mark.parametrize(("text", "line", "column", "words"), ERRORS, ids=[e[0] for e in ERRORS])

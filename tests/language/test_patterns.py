@@ -258,7 +258,7 @@ def test_a_refused_filter_is_found_among_others() -> None:
 
 
 def test_the_number_of_triples_is_limited() -> None:
-    few = Limits(items=2)
+    few = Limits(items=2, pattern=2)
     read_pattern("{ ?s ?p ?o, ?s }", 0, {}, small_filter, few)
     with pytest.raises(LimitError, match="3 triples"):
         read_pattern("{ ?s ?p ?o, ?s, ?p }", 0, {}, small_filter, few)

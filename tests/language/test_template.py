@@ -105,3 +105,28 @@ def test_a_template_is_recognised_from_the_second_text_on() -> None:
 def test_error_of_a_bad_type() -> None:
     with pytest.raises(tamis.SubscriptionError, match="must be a string, not int"):
         Templates().parse(5)  # type: ignore[arg-type]
+
+
+def test_a_very_long_text_has_no_template() -> None:
+    templates = Templates()
+    text = " or ".join(["a = 1"] * 12_000)
+    for _ in range(3):
+        assert templates.parse(text) == parse(text)
+    assert templates.split(text).key == ()
+    assert not templates._known
+
+
+def test_names_are_remembered_and_others_still_refused() -> None:
+    templates = Templates(attributes={"price", "x.y"})
+    for _ in range(3):
+        assert templates.parse("price < 5 or `x`.y = 1") == parse("price < 5 or x.y = 1")
+        with pytest.raises(ParseError, match="unknown attribute 'prise'; did you mean 'price'"):
+            templates.parse("price < 5 or prise = 1")
+    assert sorted(templates._names) == ["`x`.y", "price"]
+
+
+def test_long_names_are_not_remembered() -> None:
+    templates = Templates()
+    name = "n" * 101
+    assert templates.parse(f"{name} = 1") == (tamis.attr(name) == 1)
+    assert not templates._names

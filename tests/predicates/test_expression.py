@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tamis import (
     LimitError,
@@ -13,6 +16,7 @@ from tamis import (
     any_of,
     attr,
     call,
+    parse,
     quantity,
     timestamp,
     var,
@@ -20,6 +24,7 @@ from tamis import (
 from tamis.model.limits import MAX_DEPTH
 from tamis.predicates.expression import And, Comparison, Not, Or, Pattern
 from tamis.predicates.operands import Constant
+from tamis.predicates.texts import compile_like
 
 REFUSED = [
     (lambda: attr("a") == math.nan, "NaN"),
@@ -99,3 +104,48 @@ def test_depth_is_limited_however_it_is_built() -> None:
 def test_only_expressions_combine() -> None:
     with pytest.raises(TypeError):
         (attr("a") == 1) & 1  # type: ignore[operator]
+
+
+def test_a_filter_is_as_deep_as_its_text() -> None:
+    triples = ((var("s").term, var("p").term, var("o").term),)
+    part = var("o") == 1
+    with pytest.raises(LimitError, match=f"{MAX_DEPTH} levels"):
+        for _ in range(MAX_DEPTH):
+            pattern = Pattern(triples, (part,))  # type: ignore[arg-type]
+            assert parse(str(pattern)) == pattern
+            part = Not(part)
+
+
+@pytest.mark.parametrize("text", ['it\'s \\ "x"', "tab\t'\u2028", "\\'\n\\", "é\U0001f600"])
+def test_strings_are_printed_as_they_are_read(text: str) -> None:
+    assert parse(str(attr("a") == text)) == (attr("a") == text)
+
+
+def test_long_trees_are_compared_hashed_and_printed() -> None:
+    parts = [attr("a") == i for i in range(100_000)]
+    start = time.process_time()
+    ours, theirs = any_of(*parts), any_of(*(attr("a") == i for i in range(100_000)))
+    assert ours == theirs
+    assert hash(ours) == hash(theirs)
+    assert str(ours) == str(theirs)
+    assert ours != all_of(*parts)
+    assert ours != any_of(*parts[:-1])
+    with pytest.raises(LimitError, match="100,001 operands of one 'or'"):
+        any_of(ours, attr("b") == 1)
+    assert time.process_time() - start < 10
+
+
+@given(st.text(max_size=490), st.booleans())
+def test_what_like_accepts_is_a_regular_expression(pattern: str, ignore_case: bool) -> None:
+    try:
+        attr("a").like(pattern, ignore_case=ignore_case)
+    except SubscriptionError:
+        return
+    assert compile_like(pattern, ignore_case=ignore_case)
+
+
+@pytest.mark.parametrize("character", ["_", "%", "a", "ß", "\U0001f600", ".", "\n"])
+def test_the_longest_like_pattern_is_a_regular_expression(character: str) -> None:
+    for ignore_case in (False, True):
+        attr("a").like(character * 490, ignore_case=ignore_case)
+        assert compile_like(character * 490, ignore_case=ignore_case)

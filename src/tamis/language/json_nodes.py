@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from tamis.errors import LimitError, SubscriptionError, suggestion
 from tamis.model.limits import Limits
+from tamis.predicates.operands import is_unicode
 
 Made = TypeVar("Made")
 
@@ -101,8 +102,12 @@ class Node:
         return self._nodes(self.budget.limits.items)
 
     def operands(self) -> Iterator[Node]:
-        """The items of a list of operands or of triples."""
+        """The items of a list of operands."""
         return self._nodes(self.budget.limits.operands)
+
+    def triples(self) -> Iterator[Node]:
+        """The triples of a graph pattern."""
+        return self._nodes(self.budget.limits.pattern)
 
     def _nodes(self, limit: int) -> Iterator[Node]:
         if not isinstance(self.raw, list):
@@ -116,7 +121,7 @@ class Node:
         """A string of Unicode."""
         if not isinstance(self.raw, str):
             self.fail(f"expected a string, found {_type(self.raw)}")
-        if any("\ud800" <= character <= "\udfff" for character in self.raw):
+        if not is_unicode(self.raw):
             self.fail("a lone surrogate, which is not Unicode,")
         return self.raw
 

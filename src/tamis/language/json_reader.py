@@ -96,7 +96,7 @@ def _call(node: Node, _: int) -> Expression:
 
 def _pattern(node: Node, depth: int) -> Expression:
     node.check_keys(("pattern",), ("filters",))
-    triples = [_triple(item) for item in node["pattern"].operands()]
+    triples = [_triple(item) for item in node["pattern"].triples()]
     filters = []
     if "filters" in node:
         filters = [_expression(item, depth + 1) for item in node["filters"].items()]

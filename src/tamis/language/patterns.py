@@ -191,7 +191,7 @@ class _Reader:
             predicate = self.resource("a property", blank=False)
         while True:
             self.triples.append((subject, predicate, self.term("an object")))
-            check_limit(len(self.triples), self.limits.items, "triples of one graph pattern")
+            check_limit(len(self.triples), self.limits.pattern, "triples of one graph pattern")
             if not self.accept(","):
                 return
 

@@ -8,8 +8,8 @@ learning). The parser tells which constant of the tree came from which literal o
 the tree can be rebuilt for other literals without parsing.
 A text whose literals do not all become constants of the tree (networks, worked-out arithmetic) has
 no template and is parsed in full each time; so is one with comments, quoted names or patterns,
-where literals are not told apart by a glance, and one that a constant makes invalid, to get its
-error with the place.
+where literals are not told apart by a glance, one that is very long, and one that a constant makes
+invalid, to get its error with the place.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from tamis.predicates.operands import Attribute, Constant, Operand
 
 _MOST = 10_000
 """Templates kept; when there are more, all are forgotten and learned again."""
+_LONGEST = 100_000
+"""Characters in a text that may have a template: longer ones would need much memory."""
 _SEEN = 100_000
 """Keys that are remembered as seen once, by their hashes."""
 
@@ -109,7 +111,7 @@ class Templates:
     def split(self, text: str) -> Split:
         """The literals of a text, and what stands between them."""
         check_text(text, self._limits)
-        if "{" in text or "#" in text or "`" in text:
+        if len(text) > _LONGEST or "{" in text or "#" in text or "`" in text:
             return Split(text, (), [])
         pieces = LITERALS.split(text)
         literals = pieces[1::2]

@@ -15,10 +15,12 @@ MAX_DEPTH = 50
 class Limits:
     """What an engine, a parser or a reader accepts; every field may be set."""
 
-    text: int = 100_000
+    text: int = 1_000_000
     """Characters in the text (or the JSON form) of one subscription."""
-    operands: int = 1_000
-    """Operands of one ``and`` or ``or``, and triples of one graph pattern."""
+    operands: int = 100_000
+    """Operands of one ``and`` or ``or``."""
+    pattern: int = 500
+    """Triples of one graph pattern: to find them in a graph takes a level of recursion for each."""
     items: int = 10_000
     """Values of one ``in``, networks of one ``in cidr``, arguments of one call."""
     conjunctions: int = 1_024

@@ -321,7 +321,7 @@ class Pattern(Expression):
     def __post_init__(self) -> None:
         if not self.triples:
             raise SubscriptionError("a graph pattern needs at least one triple")
-        check_limit(len(self.triples), LIMITS.operands, "triples of one pattern")
+        check_limit(len(self.triples), LIMITS.pattern, "triples of one graph pattern")
         for subject, predicate, value in self.triples:
             if not isinstance(subject, Iri | Variable) or not isinstance(predicate, Iri | Variable):
                 raise SubscriptionError("subject and property of a triple are IRIs or variables")
@@ -330,7 +330,8 @@ class Pattern(Expression):
         bound = {term for triple in self.triples for term in triple if type(term) is Variable}
         for filter_ in self.filters:
             _check_filter(filter_, bound)
-        object.__setattr__(self, "depth", nested(*(part.depth for part in self.filters)))
+        deepest = max((1 + part.depth for part in self.filters), default=0)  # in parentheses
+        object.__setattr__(self, "depth", nested(deepest))
 
     def children(self) -> Iterator[Expression]:
         return iter(self.filters)

@@ -48,7 +48,7 @@ class Attribute(Operand):
     def __post_init__(self) -> None:
         if {*map(type, self.path)} != _ONLY_STRINGS:
             raise SubscriptionError(f"{self.path!r} is not a path: it needs one key or several")
-        if not _is_unicode("".join(self.path)):
+        if not is_unicode("".join(self.path)):
             raise SubscriptionError("a key with a lone surrogate, which is not Unicode")
         if len(self.path) > MAX_DEPTH:
             raise LimitError(f"a path of {len(self.path)} keys: the limit is {MAX_DEPTH}")
@@ -205,7 +205,8 @@ def operands_within(term: Operand) -> Iterator[Operand]:
         yield from operands_within(child)
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogates."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 

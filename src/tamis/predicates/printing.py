@@ -33,6 +33,8 @@ _PRODUCTS = ("*", "/")
 
 def quote(text: str, mark: str = "'") -> str:
     """A string in quotation marks, with escapes for what would not be seen."""
+    if text.isprintable():
+        return mark + text.replace("\\", "\\\\").replace(mark, "\\" + mark) + mark
     return mark + "".join(_escape(character, mark) for character in text) + mark
 
 
@@ -225,6 +227,8 @@ def _filter(node: Expression) -> str:
             return " && ".join(_grouped(part, _filter) for part in node.parts)
         case Or() if node.parts:
             return " || ".join(_grouped(part, _filter) for part in node.parts)
+        case Not(part=Not()):
+            return f"!{_filter(node.part)}"
         case Not():
             return f"!({_filter(node.part)})"
     return to_text(node)
