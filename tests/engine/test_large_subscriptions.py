@@ -1,10 +1,13 @@
-"""What is subscribed as an expression or in its JSON form has a text too, and its limit."""
+"""Large subscriptions: what the limits allow can be matched, what they forbid is refused at once.
+
+An expression or a JSON form has a text too, and its limit.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tamis import Engine, Expression, LimitError, Limits, all_of, attr
+from tamis import Engine, Event, Expression, LimitError, Limits, all_of, attr, read_graph
 from tamis.language.json_form import to_json
 
 FITS = (attr("a") == 1) & (attr("b") == "xyz\n")
@@ -45,3 +48,12 @@ def test_thousands_of_operands() -> None:
     assert engine["x"].expression == expression
     with pytest.raises(LimitError, match="characters in the text of one subscription"):
         engine.subscribe(all_of(*[attr("attribute") != 1] * 90_000), id="y")
+
+
+@pytest.mark.filterwarnings("ignore::tamis.CostlyWarning")
+def test_the_largest_graph_pattern_is_matched() -> None:
+    engine = Engine()
+    triples = [f"?s <urn:p{number}> ?o{number}" for number in range(500)]
+    engine.subscribe(f"{{ {' . '.join(triples)} }}", id="x")
+    graph = read_graph("\n".join(f"<urn:s> <urn:p{number}> {number} ." for number in range(500)))
+    assert engine.match(Event({}, graph=graph)) == ["x"]
