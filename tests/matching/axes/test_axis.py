@@ -21,6 +21,7 @@ from tamis.matching.boxes import compiler as sides
 from tamis.matching.boxes.compiler import MAX_AXES, MAX_BOXES, Box, BoxCompiler
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.boxes.unresolved import BoxRows
+from tamis.matching.covers.covers import Condition, cover_of
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLine, TermLines
 from tamis.matching.points.of_events import points_of
 from tamis.model.events.event import Event
@@ -30,7 +31,6 @@ from tamis.model.taxonomy.taxonomies import Taxonomies
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import Expression
-from tamis.predicates.normal import Conjunction, normalise
 from tamis.predicates.valueset import ValueSet
 from tests.contract.naive import count_bindings, naive_match
 from tests.matching.strategies import CONSTANTS, PARENTS, STRANGER, TEXTS, subscriptions
@@ -58,10 +58,10 @@ RAW: list[Any] = [
 SCALARS: list[Value] = [value for value in map(to_value, RAW) if value is not None]
 
 
-def boxes_of(axes: BoxCompiler, conjunction: Conjunction) -> tuple[list[Box], bool]:
-    """The boxes of a conjunction, and whether they say all that it does."""
-    compiled = axes.compile(conjunction)
-    return compiled.boxes, compiled.exact
+def boxes_of(axes: BoxCompiler, condition: Condition) -> tuple[list[Box], bool]:
+    """The boxes of a condition, and whether they say all that it does."""
+    compiled = axes.compile(condition)
+    return list(compiled.boxes), compiled.says_all and compiled.found is None
 
 
 def terms_of(parents: dict[str, list[str]]) -> TermLines:
@@ -76,7 +76,7 @@ def resolved(
     lists = list(compiled)
     for slot, boxes in enumerate(lists):
         for box in boxes:
-            rows.add(slot, box)
+            rows.add(slot, [[side] for side in box])
     finished = [builder.finish() for builder in axes.builders]
     found = rows.resolve([axis for axis, _ in finished], [each for _, each in finished])
     ranks: list[list[Bounds]] = [[] for _ in lists]
@@ -109,8 +109,8 @@ def compiled_text(*texts: str, terms: TermLines = NO_TERMS) -> tuple[list[Axis],
     axes = BoxCompiler(terms)
     lists = []
     for text in texts:
-        (conjunction,) = normalise(tamis.parse(text)).conjunctions
-        boxes, exact = boxes_of(axes, conjunction)
+        (condition,) = cover_of(tamis.parse(text)).conditions
+        boxes, exact = boxes_of(axes, condition)
         assert exact
         lists.append(boxes)
     return resolved(axes, lists)
@@ -124,13 +124,14 @@ def test_intervals_hold_the_ranks_of_what_is_in_the_set(expressions: list[Expres
     sets: list[tuple[Path, ValueSet]] = [
         (path, values)
         for expression in expressions
-        for conjunction in normalise(expression).conjunctions
-        for path, values in conjunction.box.items()
+        for condition in cover_of(expression).conditions
+        for path, values in condition.sides.items()
+        if not isinstance(path, AxisKey)
     ]
     axes = BoxCompiler()
     lists = []
     for path, values in sets:
-        boxes, exact = boxes_of(axes, Conjunction({path: values}))
+        boxes, exact = boxes_of(axes, Condition({path: values}))
         assert exact
         assert all(len(box) == 1 for box in boxes)
         lists.append(boxes)
@@ -146,19 +147,21 @@ def test_intervals_hold_the_ranks_of_what_is_in_the_set(expressions: list[Expres
 
 @given(expression=attribute_expressions(), data=st.data())
 def test_boxes_hold_what_is_in_all_sets(expression: Expression, data: st.DataObject) -> None:
-    conjunctions = [
-        Conjunction(each.box) for each in normalise(expression).conjunctions if each.box
+    plain = [
+        {place: values for place, values in each.sides.items() if not isinstance(place, AxisKey)}
+        for each in cover_of(expression).conditions
     ]
+    conditions = [Condition(sides) for sides in plain if sides]
     axes = BoxCompiler()
-    compiled = [boxes_of(axes, each) for each in conjunctions]
+    compiled = [boxes_of(axes, each) for each in conditions]
     assert all(exact for _, exact in compiled)
     finished, found = resolved(axes, [boxes for boxes, _ in compiled])
-    for conjunction, boxes in zip(conjunctions, found, strict=True):
-        values = {path: data.draw(st.sampled_from(SCALARS)) for path in conjunction.box}
+    for condition, boxes in zip(conditions, found, strict=True):
+        values = {path: data.draw(st.sampled_from(SCALARS)) for path in condition.sides}
         point = [
             axis.rank(values[axis.key.path]) if axis.key.path in values else -1 for axis in finished
         ]
-        expected = all(values[path] in allowed for path, allowed in conjunction.box.items())
+        expected = all(values[path] in allowed for path, allowed in condition.sides.items())
         assert stabs(point, boxes) is expected
 
 
@@ -172,15 +175,15 @@ def test_boxes_hold_what_matches_and_exact_ones_nothing_else(
     """With literals: presence, ``is a``, and tests that only widen the box."""
     axes = BoxCompiler(terms_of(TAXONOMY))
     compiled = [
-        [boxes_of(axes, each) for each in normalise(expression).conjunctions]
+        [(*boxes_of(axes, each), each.whole) for each in cover_of(expression).conditions]
         for expression in expressions
     ]
-    lists = [[box for boxes, _ in each for box in boxes] for each in compiled]
+    lists = [[box for boxes, _, _ in each for box in boxes] for each in compiled]
     finished, found = resolved(axes, lists)
     points = points_of([Event(event)], finished).ranks.tolist()
     for expression, each, boxes in zip(expressions, compiled, found, strict=True):
         stabbed = any(stabs(point, boxes) for point in points)
-        if all(exact for _, exact in each):
+        if all(exact and whole for _, exact, whole in each):
             assert stabbed is naive_match(expression, event, TAXONOMY)
         else:
             assert stabbed or not naive_match(expression, event, TAXONOMY)
@@ -383,7 +386,7 @@ def test_is_a_through_boxes(taxonomy: Taxonomy, data: st.DataObject) -> None:
     ]
     axes = BoxCompiler(TermLines(Taxonomies(taxonomy)))
     lists, exact = zip(
-        *(boxes_of(axes, normalise(tamis.parse(text)).conjunctions[0]) for text in texts)
+        *(boxes_of(axes, cover_of(tamis.parse(text)).conditions[0]) for text in texts)
     )
     assert exact[:2] == (True, True)
     (axis,), (kinds, others, both) = resolved(axes, lists)
@@ -420,11 +423,11 @@ def _choices(name: str, count: int) -> str:
 def test_widened_sides_are_a_superset_and_not_exact(counts: tuple[int, ...]) -> None:
     names = "abc"[: len(counts)]
     assert math.prod(counts) > MAX_BOXES
-    (conjunction,) = normalise(tamis.parse(" and ".join(map(_choices, names, counts)))).conjunctions
+    (condition,) = cover_of(tamis.parse(" and ".join(map(_choices, names, counts)))).conditions
     axes = BoxCompiler()
-    boxes, exact = boxes_of(axes, conjunction)
+    boxes, exact = boxes_of(axes, condition)
     assert not exact
-    assert len(boxes) <= MAX_BOXES
+    assert len(boxes) <= max(MAX_BOXES, *counts)
     finished, (found,) = resolved(axes, [boxes])
     assert len(found) == len(boxes)
     rng = np.random.default_rng(1)
@@ -437,10 +440,8 @@ def test_widened_sides_are_a_superset_and_not_exact(counts: tuple[int, ...]) -> 
 
 
 def test_as_many_boxes_as_allowed_are_exact() -> None:
-    (conjunction,) = normalise(
-        tamis.parse(f"{_choices('a', 32)} and {_choices('b', 32)}")
-    ).conjunctions
-    boxes, exact = boxes_of(BoxCompiler(), conjunction)
+    (condition,) = cover_of(tamis.parse(f"{_choices('a', 8)} and {_choices('b', 8)}")).conditions
+    boxes, exact = boxes_of(BoxCompiler(), condition)
     assert (len(boxes), exact) == (MAX_BOXES, True)
 
 
@@ -496,7 +497,7 @@ def test_an_axis_beyond_the_last_is_left_to_the_oracle(monkeypatch: pytest.Monke
     monkeypatch.setattr(sides, "MAX_AXES", 2)
     axes = BoxCompiler(terms_of(PARENTS))
     texts = ["a = 1 and b = 2", "a = 1 and c = 2", "c is present", "c is a 'warm'", "b = 3"]
-    exact = [boxes_of(axes, normalise(tamis.parse(text)).conjunctions[0])[1] for text in texts]
+    exact = [boxes_of(axes, cover_of(tamis.parse(text)).conditions[0])[1] for text in texts]
     assert exact == [True, False, False, False, True]
     assert len(axes.builders) == 2
 

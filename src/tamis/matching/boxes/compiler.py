@@ -13,7 +13,7 @@ ones are widened to one interval that holds them all, and what passes is evaluat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -53,8 +53,10 @@ MAX_FOUND = 200
 """Axes of found things; what is sought in more attributes is tested, not sought."""
 
 RangeEnd = tuple[int, Cut | None]
-Box = list[tuple[int, Interval]]
-"""The axes, by number, and the interval of each."""
+AxisInterval = tuple[int, Interval]
+"""An axis, by its number, and an interval of it."""
+Box = tuple[AxisInterval, ...]
+"""The sides of a box."""
 AxisSide = tuple[int, list[Interval]]
 """An axis, by its number, and the intervals of it, any one of them."""
 _EVERYTHING = Interval(Bound(0, LEAST), Bound(0, GREATEST))
@@ -74,13 +76,19 @@ class Option(NamedTuple):
 class CompiledCondition(NamedTuple):
     """The boxes of a condition, what must be found besides, and what is left to be evaluated."""
 
-    boxes: list[Box]
+    sides: list[list[AxisInterval]]
+    """The alternatives of each side, by ascending axes."""
     found: AxisSide | None
     """An axis of found things, by its number among these, and what is sought there."""
     left: tuple[Literal, ...]
     """Literals of which the boxes say nothing, or too little."""
     exact: bool
     """Whether the boxes, with what is found and the literals that are left, say it all."""
+
+    @property
+    def boxes(self) -> Iterator[Box]:
+        """A box for each combination of the alternatives."""
+        return product(*self.sides)
 
     @property
     def says_all(self) -> bool:
@@ -158,10 +166,8 @@ class BoxCompiler:
             else:
                 intervals = sides[number]
                 sides[number] = [Interval(intervals[0].low, intervals[-1].high)]
-        numbers = sorted(sides)
-        combinations = product(*(sides[number] for number in numbers))
-        boxes = [list(zip(numbers, combination)) for combination in combinations]
-        return CompiledCondition(boxes, found, tuple(left), exact)
+        alternatives = [[(number, each) for each in sides[number]] for number in sorted(sides)]
+        return CompiledCondition(alternatives, found, tuple(left), exact)
 
     def _sought(self, found: Sequence[Holds], options: dict[int, Option]) -> AxisSide | None:
         """The rarest of the things that must be found, as an option for boxes."""

@@ -8,6 +8,7 @@ sorted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, product
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -49,14 +50,24 @@ class BoxRows:
         self._slots: list[Slots] = []
         self._chunks: list[Int64s] = []
         self._slot: list[int] = []
-        self._rows: list[tuple[int, ...]] = []
+        self._width: list[int] = []
+        """Sides of each box that came by itself."""
+        self._index: list[int] = []
+        """Which sides these are; boxes of one condition share most of theirs."""
+        self._sides: list[tuple[int, ...]] = []
 
-    def add(self, slot: int, box: Sequence[tuple[int, Interval]]) -> None:
-        """Take in one box."""
-        for axis, (low, high) in box:
-            self._rows.append((self.count, axis, *low, *high))
-        self._slot.append(slot)
-        self.count += 1
+    def add(self, slot: int, sides: Sequence[Sequence[tuple[int, Interval]]]) -> None:
+        """Take in a box for each combination of the alternatives of some sides."""
+        options = []
+        first, boxes = len(self._sides), 1
+        for alternatives in sides:
+            self._sides += [(axis, *low, *high) for axis, (low, high) in alternatives]
+            options.append(range(first, len(self._sides)))
+            first, boxes = len(self._sides), boxes * len(alternatives)
+        self._index += chain.from_iterable(product(*options))
+        self._width += [len(sides)] * boxes
+        self._slot += [slot] * boxes
+        self.count += boxes
 
     def add_many(self, slots: Slots, sides: Sequence[Side]) -> None:
         """Take in a box for each slot."""
@@ -74,8 +85,11 @@ class BoxRows:
     def _flush(self) -> None:
         if self._slot:
             self._slots.append(np.array(self._slot, np.int32))
-            self._chunks.append(np.array(self._rows, np.int64).reshape(-1, _COLUMNS))
-            self._slot, self._rows = [], []
+            box = np.arange(self.count - len(self._slot), self.count)
+            sides = np.array(self._sides, np.int64).reshape(-1, _COLUMNS - 1)
+            box = np.repeat(box, self._width)
+            self._chunks.append(np.column_stack((box, sides[np.array(self._index, np.int64)])))
+            self._slot, self._width, self._index, self._sides = [], [], [], []
 
     def resolve(self, axes: Sequence[Axis], positions: Sequence[Sequence[Int32s]]) -> Boxes:
         """The boxes in ranks; those with an empty side are gone."""
@@ -95,7 +109,7 @@ class BoxRows:
         low, high = np.empty(len(rows), dtype), np.empty(len(rows), dtype)
         by_axis = np.argsort(axis, kind="stable")
         ends = np.searchsorted(axis[by_axis], np.arange(len(axes) + 1))
-        for number in range(len(axes)):
+        for number in np.unique(axis).tolist():
             own = by_axis[ends[number] : ends[number + 1]]
             low[own] = _ranks(rows[own, 2], rows[own, 3], axes[number], positions[number], LEAST)
             high[own] = _ranks(

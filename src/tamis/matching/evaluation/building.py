@@ -87,8 +87,8 @@ class FormulaBuilder:
     def _side(self, kind: int, side: AxisSide, rows: BoxRows) -> int:
         axis, intervals = side
         node = self._node(kind, axis)
-        for interval in intervals:
-            rows.add(node, [(axis, interval)])
+        if intervals:
+            rows.add(node, [[(axis, interval) for interval in intervals]])
         return node
 
     def finish(

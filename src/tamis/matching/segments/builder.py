@@ -39,8 +39,7 @@ class SegmentBuilder:
         compiled = self.axes.compile_all(cover.conditions)
         if compiled.is_plain:
             for each in compiled.parts:
-                for box in each.boxes:
-                    self.plain.add(slot, box)
+                self.plain.add(slot, each.sides)
             return
         certain = [
             condition.whole and each.says_all
@@ -55,15 +54,13 @@ class SegmentBuilder:
         number = len(self._entries)
         self._entries.append(entry)
         if compiled.found is None:
-            for box in compiled.boxes:
-                self._checked.add(number, box)
+            self._checked.add(number, compiled.sides)
             return
         axis, intervals = compiled.found
         while len(self._sought) <= axis:
             self._sought.append(BoxRows())
-        for box in compiled.boxes:
-            for interval in intervals:
-                self._sought[axis].add(number, [*box, (LAST, interval)])
+        things = [(LAST, interval) for interval in intervals]
+        self._sought[axis].add(number, [*compiled.sides, things])
 
     def finish(self, statistics: Expectations | None = None) -> Segment:
         """Sort cuts, resolve ranks, build the sieves."""

@@ -66,15 +66,16 @@ class Snapshot(NamedTuple):
         return pairs.take(self.died[pairs.slot] > self.epoch)
 
     def due_to_merge(self) -> slice | None:
-        """The last segments, if they are not much smaller than the one before them."""
+        """The first segment that is not much larger than all later ones together, and these."""
         sizes = [each.segment.boxes for each in self.segments]
         first, total = len(sizes), 0
-        while first and not self.segments[first - 1].apart:
-            if total and sizes[first - 1] >= RATIO * total:
+        for number in range(len(sizes) - 1, -1, -1):
+            if self.segments[number].apart:
                 break
-            first -= 1
-            total += sizes[first]
-        return slice(first, len(sizes)) if len(sizes) - first > 1 else None
+            if total and sizes[number] < RATIO * total:
+                first = number
+            total += sizes[number]
+        return slice(first, len(sizes)) if first < len(sizes) else None
 
     def due_to_tidy(self) -> slice | None:
         """A segment most of whose subscriptions are gone."""

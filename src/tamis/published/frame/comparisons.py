@@ -89,8 +89,8 @@ def with_comparisons(
             tests.append(test)
         else:
             sides.append((number, _TRUE))
-    boxes = [[*box, *sides] for box in compiled.boxes]
-    return compiled._replace(boxes=boxes, left=tuple(tests))
+    every = [*compiled.sides, *([side] for side in sides)]
+    return compiled._replace(sides=every, left=tuple(tests))
 
 
 def write_labels(points: Points, batch: Batch, axes: Mapping[int, ComparisonAxis]) -> None:

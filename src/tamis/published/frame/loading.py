@@ -19,7 +19,7 @@ from tamis.errors import LimitError
 from tamis.matching.axes.axis import AxisKey
 from tamis.matching.axes.builder import AxisBuilder
 from tamis.matching.axes.live import LiveAxis
-from tamis.matching.boxes.compiler import MAX_AXES, Box, BoxCompiler, CompiledCondition
+from tamis.matching.boxes.compiler import MAX_AXES, BoxCompiler, CompiledCondition
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.boxes.unresolved import BoxRows
 from tamis.matching.covers.covers import Condition, Cover
@@ -72,10 +72,9 @@ class UnlabelledBoxes:
         self._slots: list[Numbers] = []
         self._types: list[tuple[Sequence[str | None], Numbers]] = []
 
-    def add(self, slot: Slot, type: str | None, boxes: Iterable[Box]) -> None:
-        """Take in the boxes of one conjunction."""
-        for box in boxes:
-            self.rows.add(self._count, box)
+    def add(self, slot: Slot, type: str | None, condition: CompiledCondition) -> None:
+        """Take in the boxes of one condition."""
+        self.rows.add(self._count, condition.sides)
         self._append(np.array([slot], np.int32), [type], np.zeros(1, np.int32))
 
     def add_shape(
@@ -130,7 +129,7 @@ class PublishedLoad:
         compiled, is_plain = self._axes.compile_all(rest for _, rest in both)
         boxes = self._plain if is_plain else self._checked
         for (type, _), each in zip(both, compiled, strict=True):
-            boxes.add(slot, type, each.boxes)
+            boxes.add(slot, type, each)
 
     def add_shape(self, shape: Shape, slots: Int32s, columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape."""
