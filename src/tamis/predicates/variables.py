@@ -23,9 +23,10 @@ from tamis.predicates.expression import (
     Call,
     Comparison,
     Expression,
+    Not,
     Or,
     Pattern,
-    nodes_within,
+    TruthTest,
 )
 from tamis.predicates.operands import Variable, operands_within
 
@@ -37,7 +38,7 @@ _NOTHING: frozenset[Variable] = frozenset()
 
 def check_variables(expression: Expression) -> None:
     """Refuse an expression with a constraint on a variable that may be left unbound."""
-    found = next(_unbound(expression, ()), None)
+    found = next(_unbound(expression, ()), None) if has_variables(expression) else None
     if found is not None:
         variable, constraint = found
         text = str(constraint)
@@ -70,10 +71,18 @@ def bound_variables(expression: Expression) -> Bound:
 
 def has_variables(expression: Expression) -> bool:
     """Whether an operator call, a pattern or a constraint inside may bind or use a variable."""
-    return any(
-        isinstance(node, Pattern) or next(_variables(node), None) is not None
-        for node in nodes_within(expression)
-    )
+    left = [expression]
+    while left:
+        node = left.pop()
+        if isinstance(node, And | Or):
+            left += node.parts
+        elif isinstance(node, Not | TruthTest):
+            left.append(node.part)
+        elif isinstance(node, Pattern) or (
+            isinstance(node, Call | Comparison) and next(_variables(node), None) is not None
+        ):
+            return True
+    return False
 
 
 def _unbound(

@@ -116,6 +116,7 @@ class BoxCompiler:
         self._sides: dict[tuple[Place, int], tuple[ValueSet, AxisSide | None]] = {}
         """What sets of values have become, by their places and identities; they are kept here, so
         that no other set has their identities."""
+        self._things: dict[Holds, list[Interval]] = {}
         self._found_numbers: dict[AxisKey, int] = {}
         self.found: list[AxisBuilder] = []
         """Axes of found things, numbered for themselves."""
@@ -135,6 +136,7 @@ class BoxCompiler:
     def compile_all(self, conditions: Iterable[Condition]) -> CompiledCover:
         """The boxes of the conditions of a subscription."""
         self._sides.clear()
+        self._things.clear()
         conditions = list(conditions)
         parts = [self.compile(condition) for condition in conditions]
         whole = all(condition.whole for condition in conditions)
@@ -205,7 +207,12 @@ class BoxCompiler:
                 return None
             number = self._found_numbers[found.key] = len(self.found)
             self.found.append(AxisBuilder(found.key))
-        return number, list(self._ranges(self.found[number], points(found.things)))
+        known = self._things.get(found)
+        if known is None:
+            known = self._things[found] = list(
+                self._ranges(self.found[number], points(found.things))
+            )
+        return number, known
 
     def _intervals(self, number: int, values: ValueSet) -> Iterable[Interval]:
         """A set of values as intervals of its axis."""

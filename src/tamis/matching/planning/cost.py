@@ -10,7 +10,7 @@ a key lets it pass. How likely that is, is assumed; the plan of what is there (p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import NamedTuple
 
@@ -49,9 +49,9 @@ def cost_of(cover: Cover) -> Cost:
     costs = [_condition_cost(condition, behind) for condition in cover.conditions]
     if not costs:
         return Cost(0.0, "it never matches")
-    reason = max(costs).reason
+    dearest = cover.conditions[costs.index(max(costs))]
     more = f"; the dearest of {len(costs):,} alternatives" if len(costs) > 1 else ""
-    return Cost(sum(cost.nanoseconds for cost in costs), reason + more)
+    return Cost(sum(costs), _reason(dearest, behind) + more)
 
 
 def costly(cover: Cover, limits: Limits) -> Cost | None:
@@ -100,16 +100,28 @@ def _is_known(literal: Literal) -> bool:
     return isinstance(literal.predicate, Present | IsA)
 
 
-def _condition_cost(condition: Condition, behind: _Rest) -> Cost:
-    evaluated, tests, asks = behind
-    if condition.whole:
-        evaluated, tests, asks = _Rest.of(condition.literals, len(condition.found) > 1)
-    needed = {*needed_by(condition)}
-    chances = [*map(chance_of, condition.leaves)]
-    chance = PRESENCE ** len(needed) * prod(chances)
+def _condition_cost(condition: Condition, behind: _Rest) -> float:
+    """What an average event pays for a condition, in nanoseconds."""
+    evaluated, tests, asks = _rest(condition, behind)
     price = TEST + EVALUATION * evaluated + sum(map(_price, tests)) + ORACLE * asks
-    who = _who(any(each < 1.0 for each in chances), chance, needed)
-    return Cost(chance * price, f"{who} {_what(tests, asks, evaluated)}")
+    return _chance(condition) * price
+
+
+def _reason(condition: Condition, behind: _Rest) -> str:
+    has_key = any(chance_of(leaf) < 1.0 for leaf in condition.leaves)
+    who = _who(has_key, _chance(condition), {*needed_by(condition)})
+    return f"{who} {_what(_rest(condition, behind))}"
+
+
+def _rest(condition: Condition, behind: _Rest) -> _Rest:
+    whole = condition.whole
+    return _Rest.of(condition.literals, len(condition.found) > 1) if whole else behind
+
+
+def _chance(condition: Condition) -> float:
+    """How likely an event has the attributes of a condition, and passes it."""
+    there = PRESENCE ** len({*needed_by(condition)})
+    return float(there * prod(map(chance_of, condition.leaves)))
 
 
 def _price(node: Expression) -> float:
@@ -143,7 +155,8 @@ def _who(has_key: bool, chance: float, needed: set[Path]) -> str:
     return "no key: every event" + (f" that has {named}{more}" if named else "")
 
 
-def _what(left: Sequence[Expression], asks: bool, evaluated: bool) -> str:
+def _what(rest: _Rest) -> str:
+    evaluated, left, asks = rest
     if asks:
         return "is decided by the oracle, in Python"
     if evaluated and not left:
