@@ -18,7 +18,7 @@ from tamis.predicates.facts import Facts, conforms
 from tamis.predicates.hull import hull, intersect
 from tamis.predicates.regions import Region
 from tamis.predicates.relations import covers, overlaps
-from tests.predicates.worlds import TERMS, masks
+from tests.predicates.worlds import TERMS, Truths
 
 SUBSCRIPTIONS = 250
 """In one round; each is compared with each."""
@@ -121,21 +121,20 @@ def compare(seed: int) -> tuple[Count, list[str]]:
     known = facts(chance)
     tried = events(chance, known, EVENTS)
     made = list(expressions(chance, SUBSCRIPTIONS))
-    matched = masks(made, tried)
+    matched = Truths(made).masks(tried)
     regions = [Region.of(each, known) for each in made]
     findings: list[str] = []
     covered = disjoint = merged = 0
     for a, ours in zip(regions, matched):
         for b, theirs in zip(regions, matched):
-            pair = f"seed {seed}: {a.expression} | {b.expression}"
             if covers(a, b):
                 covered += 1
                 if theirs & ~ours:
-                    findings.append(f"covers: {pair}")
+                    findings.append(f"covers: seed {seed}: {a.expression} | {b.expression}")
             if not overlaps(a, b):
                 disjoint += 1
                 if ours & theirs:
-                    findings.append(f"disjoint: {pair}")
+                    findings.append(f"disjoint: seed {seed}: {a.expression} | {b.expression}")
             if chance.random() < MERGED:
                 merged += 1
                 findings += _merge(a, b, ours, theirs, tried)
@@ -146,7 +145,8 @@ def _merge(a: Region, b: Region, ours: int, theirs: int, tried: list[Event]) -> 
     pair = f"{a.expression} | {b.expression}"
     around = hull(a.expression, b.expression, a.facts)
     both = intersect(a.expression, b.expression)
-    outer, inner, joined = masks([around, both, all_of(a.expression, b.expression)], tried)
+    made = [around, both, all_of(a.expression, b.expression)]
+    outer, inner, joined = Truths(made).masks(tried)
     if (ours | theirs) & ~outer or not all(covers(Region.of(around, a.facts), x) for x in (a, b)):
         yield f"hull {around}: {pair}"
     if inner != joined or inner & ~(ours & theirs):

@@ -31,7 +31,6 @@ TERMS = Taxonomy(
     }
 )
 ABSENT = object()
-Masks = dict[Expression, int]
 
 
 @dataclass(frozen=True)
@@ -97,20 +96,31 @@ def _nested() -> list[dict[str, Any]]:
     return [{}, *({"x": x} for x in ([], *items, *several, *triples))]
 
 
-def masks(expressions: Sequence[Expression], events: Sequence[Event]) -> list[int]:
-    """For each expression the events that it matches, by the oracle, as bits."""
-    known = Evaluation(Taxonomies(TERMS))
-    trials = [Trial(event, known) for event in events]
-    found = []
-    for expression in expressions:
-        bits = 0
-        for number, trial in enumerate(trials):
-            if trial.matches(expression):
-                bits |= 1 << number
-        found.append(bits)
-    return found
+class Truths:
+    """What the oracle says of expressions, each of which is tried on an event once, however many
+    sets of events it is in."""
+
+    def __init__(self, expressions: Sequence[Expression]) -> None:
+        self.expressions = expressions
+        self._known: dict[str, list[bool]] = {}
+
+    def masks(self, events: Sequence[Event]) -> list[int]:
+        """For each expression the events that it matches, as bits."""
+        found = [0] * len(self.expressions)
+        for number, event in enumerate(events):
+            for place, matches in enumerate(self._of(event)):
+                found[place] |= matches << number
+        return found
+
+    def _of(self, event: Event) -> list[bool]:
+        name = repr(event)
+        if name not in self._known:
+            trial = Trial(event, _EVALUATION)
+            self._known[name] = [trial.matches(each) for each in self.expressions]
+        return self._known[name]
 
 
+_EVALUATION = Evaluation(Taxonomies(TERMS))
 _OTHERS = ["y = 1", "y != 1", "y in (1, 2)", "y is present", "y is missing", "x is present"]
 _MOMENTS = [Timestamp.parse(f"2026-01-0{day}") for day in range(1, 6)]
 
