@@ -30,10 +30,8 @@ def table_of(event: Mapping[str, Any]) -> pa.Table | None:
     return pa.table(columns) if columns else None
 
 
-def repeated(event: Mapping[str, Any], rows: int) -> pa.Table:
-    """A table of the event, row by row."""
-    table = table_of(event)
-    assert table is not None
+def repeated(table: pa.Table, rows: int) -> pa.Table:
+    """A table of the event in the middle of another, row by row."""
     return table.take(pa.array([1] * rows))
 
 

@@ -7,13 +7,17 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tamis.graphs.reader import read_graph
 from tamis.model.events.event import Event
 from tamis.model.timestamp import Timestamp
+from tests.contract.arrow import table_of
 
 CASES = Path(__file__).parent / "cases"
 SEQUENCES = Path(__file__).parent / "sequences.json"
@@ -45,7 +49,16 @@ class Case:
         """The event as an engine takes it: a mapping, or with a graph an ``Event``."""
         if self.graph is None:
             return self.event
-        return Event(self.event, graph=read_graph(self.graph))
+        return Event(self.event, graph=self._triples)
+
+    @cached_property
+    def _triples(self) -> Any:
+        return read_graph(self.graph)
+
+    @cached_property
+    def table(self) -> pa.Table | None:
+        """The event between two empty rows; None if Arrow cannot say it, or it has a graph."""
+        return table_of(self.event) if self.graph is None else None
 
     def __str__(self) -> str:
         return f"{self.group}: {self.name}"

@@ -24,13 +24,15 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.arrays import substring_search
 from tamis.engine import threads as engine_threads
 from tamis.engine.registry import ALGORITHMS
 from tamis.engine.subscriptions import MATCHERS
 from tamis.errors import NeverMatchesWarning
 from tamis.matching import batch
+from tamis.matching.points import contents
 from tamis.matching.segments import view
-from tests.contract.arrow import repeated, table_of
+from tests.contract.arrow import repeated
 from tests.contract.naive import naive_match
 from tests.contract.operators import OPERATORS
 from tests.contract.reading import ALL, GROUPS, OF_VARIABLES, Case, read_sequences
@@ -49,11 +51,6 @@ def new_engine(case: Case, matcher: str = "sieve") -> tamis.Engine:
     """An engine that knows what a case speaks of."""
     operators = OPERATORS if case.group in OF_VARIABLES else None
     return tamis.Engine(matcher=matcher, taxonomy=case.taxonomy, operators=operators)
-
-
-def columns_of(case: Case) -> pa.Table | None:
-    """The event as a table; None if Arrow cannot say it, or it has a graph."""
-    return table_of(case.event) if case.graph is None else None
 
 
 # Modes: how a subscription is handed over, what happens then, and how its matches are asked for.
@@ -91,18 +88,18 @@ def second_of_a_list(engine: tamis.Engine, case: Case) -> list[str]:
 
 
 def second_of_a_table(engine: tamis.Engine, case: Case) -> list[str]:
-    return _second_row(engine.match_batch(table_of(case.event)))
+    return _second_row(engine.match_batch(case.table))
 
 
 def all_of_a_slice(engine: tamis.Engine, case: Case) -> list[str]:
     """A column that begins in the middle of its buffers, at no multiple of eight rows."""
-    several = repeated(case.event, 13)
+    several = repeated(case.table, 13)
     return _every_row(engine.match_batch(several.slice(5, 6)), 6)
 
 
 def all_of_many_chunks(engine: tamis.Engine, case: Case) -> list[str]:
     """Chunks of several lengths, one of them empty, all views of the same buffers."""
-    several = repeated(case.event, 13)
+    several = repeated(case.table, 13)
     cuts = [0, 3, 3, 11, 13]
     parts = [several.slice(start, stop - start) for start, stop in pairwise(cuts)]
     return _every_row(engine.match_batch(pa.concat_tables(parts), threads=2), 13)
@@ -221,7 +218,7 @@ def test_cases(matcher: str, mode: Mode, group: str, tmp_path: Path) -> None:
     """One test for each group, since ten matchers on all cases in all modes would be 80,000."""
     wrong = []
     for case in GROUPS[group]:
-        if mode.in_columns and columns_of(case) is None:
+        if mode.in_columns and case.table is None:
             continue
         engine = new_engine(case, matcher)
         mode.subscribe(engine, case, ID)
@@ -237,13 +234,13 @@ def test_cases_together(matcher: str, name: str, group: str, tmp_path: Path) -> 
     """All cases of a group in one engine, for each taxonomy that they know."""
     mode = MODES[name]
     wrong = []
-    for cases in by_taxonomy(group):
+    for cases in sharing(group):
         engine = new_engine(cases[0], matcher)
         for case in cases:
             mode.subscribe(engine, case, case.name)
         engine = mode.after(engine, tmp_path)
         for case in cases:
-            if mode.in_columns and columns_of(case) is None:
+            if mode.in_columns and case.table is None:
                 continue
             found = mode.ask(engine, case)
             assert len(found) == len(set(found))
@@ -252,17 +249,25 @@ def test_cases_together(matcher: str, name: str, group: str, tmp_path: Path) -> 
     assert wrong == []
 
 
-def by_taxonomy(group: str) -> list[list[Case]]:
-    """The cases of a group, apart by their taxonomies."""
+def sharing(group: str) -> list[list[Case]]:
+    """The cases of a group that share an engine: all that know the same taxonomy; of those with
+    variables, which the oracle decides one by one, however many there are, ten at a time."""
     found: dict[str, list[Case]] = {}
     for case in GROUPS[group]:
         found.setdefault(repr(case.taxonomy), []).append(case)
-    return list(found.values())
+    most = 10 if group in OF_VARIABLES else len(ALL)
+    return [
+        cases[first : first + most]
+        for cases in found.values()
+        for first in range(0, len(cases), most)
+    ]
 
 
 CUTS = {batch: ("ROWS", 8), view: ("CANDIDATES", 16), engine_threads: ("_LEAST", 3)}
 """Where a batch is cut, made so small that a few rows are more."""
 TEXTS = ("case", "cidr", "regex", "strings", "text")
+TEXT_CUTS = {batch: ("ROWS", 1_000), contents: ("POINTS", 1_000), substring_search: ("_CHUNK", 900)}
+"""Where columns of texts are cut too."""
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -272,19 +277,25 @@ def test_batches_longer_than_every_cut(group: str, monkeypatch: pytest.MonkeyPat
     assert wrong_in_a_long_batch(group, 37) == []
 
 
+@pytest.mark.parametrize("rows", [2_053, pytest.param(batch.ROWS + 5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("group", TEXTS)
-def test_texts_in_batches_longer_than_every_cut(group: str) -> None:
-    assert wrong_in_a_long_batch(group, batch.ROWS + 5) == []
+def test_texts_in_batches_longer_than_every_cut(
+    group: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if rows < batch.ROWS:
+        for module, (name, value) in TEXT_CUTS.items():
+            monkeypatch.setattr(module, name, value)
+    assert wrong_in_a_long_batch(group, rows) == []
 
 
 def wrong_in_a_long_batch(group: str, rows: int) -> list[str]:
     wrong = []
     for case in GROUPS[group]:
-        if columns_of(case) is None:
+        if case.table is None:
             continue
         engine = new_engine(case)
         engine.subscribe(case.subscription, id=ID)
-        several = repeated(case.event, rows)
+        several = repeated(case.table, rows)
         for threads in (1, 2):
             found = engine.match_batch(several, threads=threads)
             if not np.array_equal(found.event, np.arange(rows if case.matches else 0)):
@@ -337,7 +348,7 @@ def test_cases_are_told_apart() -> None:
 
 def test_most_cases_can_be_said_in_arrow() -> None:
     plain = [case for case in ALL if case.group not in OF_VARIABLES]
-    assert sum(columns_of(case) is not None for case in plain) > len(plain) * 0.8
+    assert sum(case.table is not None for case in plain) > len(plain) * 0.8
 
 
 @pytest.mark.parametrize("matcher", MATCHERS)
