@@ -26,7 +26,7 @@ from tamis.matching.axes.sort import AxisSort
 from tamis.matching.lines.taxonomy import NO_TERMS
 from tamis.matching.segments import live
 from tamis.matching.segments import matcher as sieve_matcher
-from tests.matching.segments.live_changes import FORKING, LiveChanges, snapshot_of
+from tests.matching.segments.live_changes import FORKING, LiveChanges, short_turns, snapshot_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
@@ -45,10 +45,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_changes_beside_readers() -> None:
     examples = settings().max_examples // 6
-    run_state_machine_as_test(
-        LiveChanges,
-        settings=settings(max_examples=examples, stateful_step_count=30, deadline=None),
-    )
+    with short_turns():
+        run_state_machine_as_test(
+            LiveChanges,
+            settings=settings(max_examples=examples, stateful_step_count=30, deadline=None),
+        )
 
 
 def test_a_replaced_subscription_is_always_there_once() -> None:
@@ -65,16 +66,17 @@ def test_a_replaced_subscription_is_always_there_once() -> None:
                 wrong.append(found)
 
     threads = [threading.Thread(target=read) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for number in range(400):
-        text = ["a >= {}", "a >= {} and b > 0", "a > -{} or b = 1"][number % 3].format(0)
-        engine.subscribe(text, id="x", replace=True)
-        if number % 50 == 0:
-            time.sleep(0.01)
-    stop.set()
-    for thread in threads:
-        thread.join()
+    with short_turns():
+        for thread in threads:
+            thread.start()
+        for number in range(400):
+            text = ["a >= {}", "a >= {} and b > 0", "a > -{} or b = 1"][number % 3].format(0)
+            engine.subscribe(text, id="x", replace=True)
+            if number % 50 == 0:
+                time.sleep(0.01)
+        stop.set()
+        for thread in threads:
+            thread.join()
     assert wrong == []
     assert engine.match({"a": 5, "b": 100}) == ["x"]
 
@@ -121,7 +123,7 @@ def test_segments_are_few_and_settle_waits_for_them(monkeypatch: pytest.MonkeyPa
 
 def test_removing_everything_gives_the_memory_back() -> None:
     engine = tamis.Engine()
-    count = 20_000
+    count = 5_000
     engine.subscribe_many({f"s{i}": f"a = {i} and b < {i} and c = 'word{i}'" for i in range(count)})
     engine.settle(60)
     before = engine.stats().nbytes

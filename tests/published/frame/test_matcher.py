@@ -25,7 +25,7 @@ from tamis.published.boxes import BoxTable
 from tamis.published.frame import matcher as matcher_module
 from tamis.published.frame.matcher import PublishedMatcher
 from tamis.published.naive import Naive
-from tests.matching.segments.live_changes import FORKING, LiveChanges
+from tests.matching.segments.live_changes import FORKING, LiveChanges, short_turns
 from tests.matching.segments.test_live import halving
 
 pytestmark = [
@@ -57,10 +57,9 @@ def test_changes_beside_readers(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         behaviour = {"matcher": Algorithm("gough", nodes=3_000), "refusal": (LimitError,)}
     machine = type("ChangesOfIndex", (LiveChanges,), behaviour)
     soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
-    run_state_machine_as_test(
-        machine,
-        settings=settings(max_examples=200 if soak else 8, stateful_step_count=20, deadline=None),
-    )
+    examples = settings(max_examples=200 if soak else 8, stateful_step_count=20, deadline=None)
+    with short_turns():
+        run_state_machine_as_test(machine, settings=examples)
 
 
 def test_a_view_does_not_see_later_changes() -> None:
