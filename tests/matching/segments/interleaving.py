@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -77,17 +78,24 @@ EVENT = {"a": 1, "b": "red", "d": 3, "event_type": "toys"}
 LISTED = {**EVENT, "c": [1, 2]}
 
 
-def change_everything(engine: tamis.Engine, number: int) -> None:
-    """Add axes, comparisons, types, tests and constants between those there are; remove one."""
+@cache
+def additions(number: int) -> dict[str, tamis.Expression]:
+    """Axes, comparisons, types, tests and constants between those there are; parsed only once,
+    since every matcher and every reader gets the same."""
     own = number * 0.6180339887 % 1  # evenly between 0 and 1: there is room for the next one
-    new = {
+    texts = {
         "axis": f"n{number} is missing and a > {own - 1} and d > {2 + own} and b > 'a{own}'",
         "comparison": f"d > m{number} or c < {2 + own}",
         "type": f"event_type contains 'toys{number}' or b like '%e%' and not b like '%{number}%'",
     }
-    for name, text in new.items():
+    return {name: tamis.parse(text) for name, text in texts.items()}
+
+
+def change_everything(engine: tamis.Engine, number: int) -> None:
+    """Add what there was not, and remove one."""
+    for name, expression in additions(number).items():
         with suppress(LimitError):  # of an algorithm; its axes have grown all the same
-            engine.subscribe(text, id=f"{name} {number}")
+            engine.subscribe(expression, id=f"{name} {number}")
     gone = list(SUBSCRIPTIONS)[number % len(SUBSCRIPTIONS)]
     if gone in engine:
         engine.unsubscribe(gone)
