@@ -10,6 +10,7 @@ import json
 import random
 import string
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -52,6 +53,8 @@ EVENT = tamis.Event(
     {"category": "Toy", "price": [3, 7], "items": [{"color": "red", "price": 1}], "x": "a" * 5_000}
 )
 TEMPLATES = Templates()
+TRIED: Counter[int] = Counter()
+"""How often a text was tried, by its hash."""
 
 
 class Finding(NamedTuple):
@@ -111,6 +114,9 @@ def subscription_text(chance: random.Random) -> str:
 def attack_text(chance: random.Random) -> None:
     """The parser, the templates, the printer, the normal form and the oracle."""
     text = subscription_text(chance)
+    TRIED[hash(text)] += 1
+    if TRIED[hash(text)] > 2:  # the large ones repeat; the second time, the templates know them
+        return
     expression = parse(text)
     assert parse(str(expression)) == expression, text
     assert TEMPLATES.parse(text) == expression, text

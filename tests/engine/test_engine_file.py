@@ -68,8 +68,8 @@ def test_a_file_of_other_arrays_is_no_engine(tmp_path: Path) -> None:
 @pytest.mark.parametrize("matcher", MATCHERS)
 def test_everything_comes_back(tmp_path: Path, matcher: str) -> None:
     engine = Engine(matcher=matcher, taxonomy={"doll": ["toy"]})
-    engine.subscribe_many(
-        [(f"s{index}", f"a = {index % 7} and b < {index}") for index in range(3000)]
+    engine.subscribe_many(  # so many that they are taken in as columns
+        [(f"s{index}", f"a = {index % 7} and b < {index}") for index in range(1_100)]
     )
     engine.subscribe("kind is a 'toy'", id="toys", metadata={"owner": "ann"})
     engine.subscribe("title contains text 'oak'", id="oak")
