@@ -107,13 +107,28 @@ def test_import_is_light() -> None:
     assert loaded.stdout.strip() == "[]"
 
 
-def test_import_takes_less_than_three_tenths_of_a_second() -> None:
-    code = "import time; t = time.process_time(); import tamis; print(time.process_time() - t)"
-    runs = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        for _ in range(3)
-    ]
-    assert min(float(run.stdout) for run in runs) < 0.3
+def test_import_does_little() -> None:
+    """Counted rather than timed, so that a busy machine changes nothing: the 57,000 calls and 92
+    modules of today take 0.13 s."""
+    code = """if True:
+        import sys
+        calls = 0
+        def count(frame, event, argument):
+            global calls
+            calls += event == "call"
+        before = set(sys.modules)
+        sys.setprofile(count)
+        import tamis
+        sys.setprofile(None)
+        loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+        own = sum(name.startswith("tamis") for name in sys.modules)
+        print(calls, own, *sorted(loaded - set(sys.stdlib_module_names)))
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    calls, own, *foreign = run.stdout.split()
+    assert foreign == ["tamis"]
+    assert int(calls) < 130_000
+    assert int(own) < 130
 
 
 def test_public_names_are_those_of_the_documentation() -> None:
