@@ -86,7 +86,7 @@ def test_a_folder_without_a_run(run: Run, tmp_path: Path) -> None:
 
 
 def test_outside_of_a_checkout_it_says_what_to_do(tmp_path: Path) -> None:
-    ignored = shutil.ignore_patterns("__pycache__")
+    ignored = shutil.ignore_patterns("*.nbc", "*.nbi")
     shutil.copytree(SOURCE / "tamis", tmp_path / "lib" / "tamis", ignore=ignored)
     for arguments in ([], ["papers"]):
         result = process(*arguments, path=tmp_path / "lib")
