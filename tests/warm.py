@@ -1,25 +1,45 @@
 """Compiles the kernels before the tests, once and for all workers: ``python -m tests.warm``.
 
-Each worker would compile them for itself otherwise, and slowly, since coverage looks on.
+Each worker would compile them for itself otherwise, and slowly, since coverage looks on. Beside the
+kernels a stamp says of which sources they are: as long as these do not change, nothing is imported
+or done.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
 import time
 import warnings
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-import tamis
-from benchmarks import workloads
-from tamis.engine.subscriptions import MATCHERS
+if TYPE_CHECKING:
+    from benchmarks import workloads
 
 SUBSCRIPTIONS, EVENTS = 1_500, 100
 
 
+def state_of(files: Iterable[Path]) -> str:
+    """What compiled kernels depend on: sources, as Numba tells them apart, and versions."""
+    said = [sys.version, version("numba"), os.environ.get("NUMBA_CACHE_DIR", "")]
+    for file in sorted(files):
+        stat = file.stat()
+        said.append(f"{file} {stat.st_mtime_ns} {stat.st_size}")
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()
+
+
 def use(matcher: str, workload: workloads.Workload) -> None:
     """Do with an engine what tests do with it."""
+    import pyarrow as pa
+
+    import tamis
+
     engine = tamis.Engine(matcher=matcher)
     texts = list(workload.texts())[: 12 if matcher == "gough" else None]
     events = workload.event_table()
@@ -38,18 +58,38 @@ def use(matcher: str, workload: workloads.Workload) -> None:
 
 def warm(matcher: str) -> None:
     """Use a matcher on a few workloads."""
+    from benchmarks import workloads
+
     warnings.simplefilter("ignore")
     use(matcher, workloads.w1(SUBSCRIPTIONS, EVENTS))
     use(matcher, workloads.w2(SUBSCRIPTIONS, EVENTS))
 
 
-def main() -> None:
+def compile_kernels() -> None:
     """Use the sieve, then all others side by side."""
-    start = time.perf_counter()
+    from benchmarks import workloads
+    from tamis.engine.subscriptions import MATCHERS
+
     warm("sieve")
     use("sieve", workloads.w5(SUBSCRIPTIONS, EVENTS))
     with ProcessPoolExecutor(2) as pool:
         list(pool.map(warm, [name for name in MATCHERS if name not in ("sieve", "scan")]))
+
+
+def main() -> None:
+    """Compile the kernels if there may be new ones."""
+    start = time.perf_counter()
+    spec = find_spec("tamis")
+    assert spec is not None
+    assert spec.origin is not None
+    package = Path(spec.origin).parent
+    stamp = package / "__pycache__" / "kernels.sha256"
+    state = state_of([Path(__file__), *package.rglob("*.py")])
+    if stamp.exists() and stamp.read_text() == state:
+        return
+    compile_kernels()
+    stamp.parent.mkdir(exist_ok=True)
+    stamp.write_text(state)
     print(f"kernels are compiled ({time.perf_counter() - start:.0f} s)")
 
 
