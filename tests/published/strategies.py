@@ -56,17 +56,20 @@ def random_points(rng: Generator, points: int, axes: int, values: int) -> Points
 
 def expected_pairs(table: BoxTable, numbers: Numbers, points: Points) -> set[Pair]:
     """Every box against every point, in plain Python."""
-    sides, type = table.sides(numbers), table.arrays.type[numbers]
+    sides, types = table.sides(numbers), table.arrays.type[numbers].tolist()
+    start, axis, low, high = (
+        each.tolist() for each in (sides.start, sides.axis, sides.low, sides.high)
+    )
     found = set()
-    for point in range(len(points.type)):
+    for point, own_type in enumerate(points.type.tolist()):
         own = slice(points.start[point], points.start[point + 1])
         labels = dict(zip(points.axis[own].tolist(), points.label[own].tolist(), strict=True))
         for box, number in enumerate(numbers.tolist()):
             inside = all(
-                sides.low[side] <= labels.get(int(sides.axis[side]), -1) <= sides.high[side]
-                for side in range(sides.start[box], sides.start[box + 1])
+                low[side] <= labels.get(axis[side], -1) <= high[side]
+                for side in range(start[box], start[box + 1])
             )
-            if inside and type[box] == points.type[point]:
+            if inside and types[box] == own_type:
                 found.add((point, number))
     return found
 

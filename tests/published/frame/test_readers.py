@@ -60,7 +60,7 @@ READERS = [one_event, one_event_with_lists, events, columns]
 def test_changes_at_every_line_of_a_reader(
     name: str, read: Callable[[PublishedView], Found]
 ) -> None:
-    limit = {"nodes": 1_000} if name == "gough" else {}
+    limit = {"nodes": 300} if name == "gough" else {}
     engine = tamis.Engine(matcher=Algorithm(name, **limit))
     engine.subscribe_many(SUBSCRIPTIONS)
     matcher = engine.subscriptions.index.matcher

@@ -162,7 +162,7 @@ def some_interval(draw: st.DrawFn) -> Interval:
     return axis, low, high
 
 
-@settings(deadline=None, max_examples=30 if PLAIN else 200)
+@settings(deadline=None, max_examples=30 if PLAIN else settings().max_examples)
 @given(st.lists(st.tuples(st.booleans(), some_interval(), st.integers(0, 1 << 20)), max_size=60))
 def test_any_sequence_of_changes(changes: list[tuple[bool, Interval, int]]) -> None:
     forest, intervals = IntervalForest(), dict[int, Interval]()
@@ -183,7 +183,7 @@ def test_any_sequence_of_changes(changes: list[tuple[bool, Interval, int]]) -> N
             assert found(forest, axis, label) == expected
 
 
-@settings(deadline=None, max_examples=3 if PLAIN else 30)
+@settings(deadline=None, max_examples=3 if PLAIN else settings().max_examples // 6)
 @given(st.integers(0, 1 << 30))
 def test_many_at_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
