@@ -476,7 +476,7 @@ def test_large_disjunctions_are_given_up_in_time() -> None:
 @cache
 def truths_of(name: str) -> Truths:
     """The conjunctions of a world, which are the same whatever is known of it."""
-    return Truths(WORLDS[name].conjunctions(Random(SEED), 100))
+    return Truths([*dict.fromkeys(WORLDS[name].conjunctions(Random(SEED), 100))])
 
 
 @pytest.mark.parametrize("typed", [False, True], ids=["any kind", "typed"])
