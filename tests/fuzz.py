@@ -264,4 +264,4 @@ def findings(seed: int, count: int) -> Iterator[Finding]:
             yield Finding(name, own, f"took {time.process_time() - start:.1f} s")
 
 
-assert LIMITS.text == 100_000, "the attacks are made for the default limits"
+assert LIMITS.text == 1_000_000, "the attacks are made for the default limits"

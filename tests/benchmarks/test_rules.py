@@ -91,6 +91,7 @@ def test_single_tests() -> None:
     assert found(given) == [set(range(len(HOLDING)))] * 5
 
 
+@pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning")
 def test_joins_and_filters() -> None:
     yes, no = HOLDING[0], FAILING[1]
     missing = FAILING[8]

@@ -11,6 +11,7 @@ import pytest
 
 from tamis import Engine, StorageError
 from tamis.arrays.array_writer import save_arrays
+from tamis.engine import engine_file
 from tamis.engine.subscriptions import MATCHERS
 
 
@@ -123,3 +124,16 @@ def test_failed_save_leaves_the_old_file(saved: Path, monkeypatch: pytest.Monkey
         Engine().save(saved)
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == ["engine"]
+
+
+def test_segments_of_another_layout_are_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine()
+    engine.subscribe_many({"a": "x = 1 unless y = 2", "b": "t contains text 'oak'"})
+    with monkeypatch.context() as patch:
+        patch.setattr(engine_file, "COMPILED", "of another layout")
+        engine.save(tmp_path / "older")
+    loaded = Engine.load(tmp_path / "older")
+    for event in ({"x": 1}, {"x": 1, "y": 2}, {"t": "an oak"}):
+        assert sorted(loaded.match(event)) == sorted(engine.match(event))

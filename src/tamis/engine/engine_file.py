@@ -4,7 +4,7 @@
     table             hash table of the ids
     metadata          JSON of those slots that have any
     disabled, removed slots
-    segments/…        the sieve's segments
+    segments/…        the sieve's segments, if a file is of this layout
     attachments/…     bytes of others
 
 Format 1 is read by every later version of Tamis up to 1.x.
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tamis.arrays.array_file import ArrayFile
 
 CONTENT = "tamis engine"
+COMPILED = "compiled"
+"""What the header calls the segments. It is another name when their layout changes: a file in which
+this one is missing has its texts compiled again."""
 _ATTACHMENT = "attachments/"
 
 
@@ -47,7 +50,7 @@ def save_engine(
     arrays = _store_arrays(store)
     saves = capability(matcher, Saves)
     if saves is not None:
-        header["segments"], compiled = saves.arrays()
+        header[COMPILED], compiled = saves.arrays()
         arrays.update(compiled)
     for name, content in attachments.items():
         arrays[_ATTACHMENT + name] = np.frombuffer(content, np.uint8)
@@ -74,7 +77,7 @@ def open_engine(path: str | os.PathLike[str], verify: bool) -> tuple[ArrayFile, 
 def restore_matcher(matcher: Matcher, file: ArrayFile) -> bool:
     """Give a matcher the segments of a file; False if it has none for it."""
     saves = capability(matcher, Saves)
-    header = file.header.get("segments")
+    header = file.header.get(COMPILED)
     if saves is None or not isinstance(header, list):
         return False
     gone = [*file["disabled"].tolist(), *file["removed"].tolist()]
