@@ -97,6 +97,18 @@ def test_size_is_limited_and_the_clause_is_named() -> None:
         normalise(parse("a = 1 or b = 1 or c = 1"), Limits(conjunctions=2))
 
 
+def test_the_number_of_predicates_is_limited() -> None:
+    common = " and ".join(f"a{i} = 1" for i in range(2_000))
+    alternatives = " and ".join(f"(x{i} = 1 or y{i} = 1)" for i in range(10))
+    assert len(normalise(parse(common)).conjunctions) == 1
+    assert len(normalise(parse(alternatives)).conjunctions) == 1_024
+    with pytest.raises(LimitError, match="more than 1,048,576 predicates in its conjunctions"):
+        normalise(parse(f"{common} and {alternatives}"))
+    half = " and ".join(f"(x{i} = 1 or y{i} = 1)" for i in range(9))
+    with pytest.raises(LimitError, match="more than 1,048,576 predicates in its conjunctions"):
+        normalise(parse(f"{common} and {half} or {common} and {half}"))
+
+
 def test_no_form_takes_long() -> None:
     hostile = [
         " and ".join(f"(a{i} = 1 or b{i} = 1)" for i in range(500)),

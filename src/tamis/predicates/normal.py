@@ -58,6 +58,9 @@ from tamis.predicates.valueset import (
 )
 from tamis.predicates.variables import has_variables
 
+MOST_PREDICATES = 1_048_576
+"""Predicates in all conjunctions of one normal form."""
+
 
 class Literal(NamedTuple):
     """A predicate that is not a set of values, or its negation."""
@@ -86,6 +89,11 @@ class Conjunction:
         if any(values.is_empty for values in box.values()):
             return None
         return Conjunction(box, frozenset(literals))
+
+    @property
+    def size(self) -> int:
+        """How many sides and literals there are."""
+        return len(self.box) + len(self.literals)
 
     @property
     def contradicts_itself(self) -> bool:
@@ -144,6 +152,8 @@ def _product(parts: list[tuple[Expression, list[Conjunction]]], limit: int) -> l
     found = [] if common is None else [common]
     for alternatives in several:
         if (size := len(found) * len(alternatives)) <= 4 * limit:
+            ours, theirs = _predicates(found), _predicates(alternatives)
+            _check_predicates(len(alternatives) * ours + len(found) * theirs)
             pairs = map(Conjunction.of_all, product(found, alternatives))
             found = [pair for pair in pairs if pair is not None]
         if size > 4 * limit or len(found) > limit:
@@ -154,6 +164,19 @@ def _product(parts: list[tuple[Expression, list[Conjunction]]], limit: int) -> l
                 "or write alternatives of one attribute by 'in'"
             )
     return [conjunction for conjunction in found if not conjunction.contradicts_itself]
+
+
+def _predicates(conjunctions: list[Conjunction]) -> int:
+    return sum(each.size for each in conjunctions)
+
+
+def _check_predicates(count: int) -> None:
+    """Refuse conjunctions that are too long together, though they may be few."""
+    if count > MOST_PREDICATES:
+        raise LimitError(
+            f"the normal form has more than {MOST_PREDICATES:,} predicates in its conjunctions: "
+            "split the subscription, or write alternatives of one attribute by 'in'"
+        )
 
 
 def _sum(node: Expression, parts: Iterable[list[Conjunction]], limit: int) -> list[Conjunction]:
@@ -174,6 +197,7 @@ def _sum(node: Expression, parts: Iterable[list[Conjunction]], limit: int) -> li
                 f"the normal form has more than {limit:,} conjunctions, from the alternatives "
                 f"of '{_short(node)}': split the subscription"
             )
+    _check_predicates(_predicates(total))
     for path, (index, sets) in single.items():
         total[index] = Conjunction({path: combined(or_, sets)})
     return total
