@@ -517,3 +517,13 @@ def test_relations_of_conjunctions_are_certain(
         a, b = chance.choice(expressions), chance.choice(expressions)
         found = tamis.relation(a, b, facts)
         assert None not in (found.covers, found.covered, found.overlaps), f"{a} | {b}: {found}"
+
+
+def test_beyond_the_limit_of_alternatives_nothing_is_known() -> None:
+    many = " and ".join(f"(a{n} = 1 or b{n} = 1)" for n in range(40))
+    assert not tamis.covers(many, "a0 = 1")
+    assert not tamis.covers("a0 = 1", many)
+    assert tamis.covers(many, many)
+    assert tamis.overlaps(many, "a0 = 1")
+    assert tamis.relation(many, "a0 = 1").verdict == "overlapping"
+    assert tamis.covers(tamis.hull(many, "a0 = 1"), "a0 = 1")

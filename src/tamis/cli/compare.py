@@ -14,6 +14,7 @@ from tamis.cli.match import SchemaOption, TaxonomyOption
 from tamis.cli.subscription_files import load_schema, load_taxonomy
 from tamis.console import UsageError, console, located
 from tamis.engine.relations import Relation, Verdict, relation
+from tamis.errors import LimitError
 from tamis.language.parser import parse
 from tamis.model.events.event import Event
 from tamis.model.paths import Path, format_path
@@ -142,7 +143,10 @@ def _read(given: str, what: str) -> Expression:
 
 def _rows(a: Expression, b: Expression, facts: Facts) -> Iterator[Row]:
     """Attribute by attribute, if both are conjunctions."""
-    forms = [normalise(each).conjunctions for each in (a, b)]
+    try:
+        forms = [normalise(each).conjunctions for each in (a, b)]
+    except LimitError:
+        return
     if any(len(conjunctions) != 1 for conjunctions in forms):
         return
     ours, theirs = (_by_attribute(conjunctions[0]) for conjunctions in forms)

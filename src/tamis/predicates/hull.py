@@ -49,6 +49,8 @@ def hull(
 ) -> Expression:
     """A conjunction that covers both, as small as can be told attribute by attribute."""
     regions = [Region.of(a, facts, limits), Region.of(b, facts, limits)]
+    if not all(region.known for region in regions):
+        return all_of()
     boxes = [box for region in regions for box in region.boxes]
     if not boxes:
         return NOTHING

@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import and_
 
+from tamis.errors import LimitError
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.paths import Path
@@ -100,18 +101,23 @@ class Region:
     boxes: tuple[Box, ...]
     facts: Facts
     weight: int
+    known: bool = True
+    """Whether it has boxes at all: of an expression with too many alternatives none are made."""
 
     @staticmethod
     def of(expression: Expression, facts: Facts = NO_FACTS, limits: Limits = LIMITS) -> Region:
         """Prepare a subscription."""
-        form = normalise(expression, limits)
+        try:
+            form = normalise(expression, limits)
+        except LimitError:
+            return Region(expression, (), facts, 0, known=False)
         boxes = tuple(_Preparation(facts).boxes(form))
         return Region(expression, boxes, facts, sum(box.weight for box in boxes))
 
     @property
     def never_matches(self) -> bool:
         """Whether no event that keeps the facts matches."""
-        return not self.boxes
+        return self.known and not self.boxes
 
 
 class _Preparation:

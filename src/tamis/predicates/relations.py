@@ -47,7 +47,7 @@ def covers(a: Region, b: Region) -> bool:
         return box_covers(a.boxes[0], b.boxes[0], a.facts)
     if a.expression == b.expression:
         return True
-    if _work(a, b) > MAX_WORK:
+    if not (a.known and b.known) or _work(a, b) > MAX_WORK:
         return False
     return all(_is_covered(box, a) for box in b.boxes)
 
@@ -56,7 +56,7 @@ def overlaps(a: Region, b: Region) -> bool:
     """Whether an event may match both, for all that is known."""
     if len(a.boxes) == 1 and len(b.boxes) == 1:
         return _overlap(a.boxes[0], b.boxes[0], a.facts)
-    if _work(a, b) > MAX_WORK:
+    if not (a.known and b.known) or _work(a, b) > MAX_WORK:
         return True
     return any(_overlap(ours, theirs, a.facts) for ours in a.boxes for theirs in b.boxes)
 
