@@ -56,6 +56,24 @@ def use(matcher: str, workload: workloads.Workload) -> None:
     engine.match_batch(pa.Table.from_pylist([{"a0": ["v000", "v001"], "a3": 7}]))
 
 
+def use_rules() -> None:
+    """Do with rules and lists what tests do with them."""
+    import tamis
+
+    engine = tamis.Engine()
+    rules = [f"t contains text 'w{n}' ignoring case unless k in ({n}, 7)" for n in range(1_200)]
+    rules += ["t matches 'w[0-9]+x' and k > 3", "tags contains 'a' and l = 3", "a < b or l = 2"]
+    engine.subscribe_many({str(number): text for number, text in enumerate(rules)})
+    long = list(range(30))
+    events = [{"t": "ein W7x", "k": 9, "a": 1, "b": 2}, {"l": long, "m": long, "tags": ["a"]}]
+    engine.subscribe("l = 3 and m = 4 and tags = 'a'", id="live")
+    for _ in range(2):
+        for event in events:
+            engine.match(event)
+        engine.match_batch(events)
+        engine.settle()
+
+
 def warm(matcher: str) -> None:
     """Use a matcher on a few workloads."""
     from benchmarks import workloads
@@ -72,6 +90,7 @@ def compile_kernels() -> None:
 
     warm("sieve")
     use("sieve", workloads.w5(SUBSCRIPTIONS, EVENTS))
+    use_rules()
     with ProcessPoolExecutor(2) as pool:
         list(pool.map(warm, [name for name in MATCHERS if name not in ("sieve", "scan")]))
 
