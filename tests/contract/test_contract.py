@@ -130,6 +130,7 @@ def from_json(engine: tamis.Engine, case: Case, id: str) -> None:
 def saved_and_loaded(engine: tamis.Engine, folder: Path) -> tamis.Engine:
     engine.subscribe("true", id="removed")
     engine.unsubscribe("removed")
+    (folder / "engine").unlink(missing_ok=True)  # to replace it would wait for the disk
     engine.save(folder / "engine")
     operators = engine.subscriptions.world.operators
     loaded = tamis.Engine.load(folder / "engine", operators=operators)

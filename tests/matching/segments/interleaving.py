@@ -23,25 +23,29 @@ from tamis.errors import LimitError
 
 Found = TypeVar("Found")
 
-READERS = tuple(
+PLACES = tuple(
     str(Path(tamis.__file__).parent / place)
     for place in ("published", "matching/axes/live", "matching/points", "matching/segments")
 )
-"""Where readers are stopped: in what makes points of events, and in what finds boxes for these."""
+"""Where readers are stopped: in what finds boxes, and in what makes points of events for that."""
 VISITS = 2
 """How often a reader is stopped at one line: with more changes than some hundreds there are too
 many axes, and a published matcher begins again with other axes, which no reader has seen yet."""
 
 
-def read_between_changes(read: Callable[[], Found], change: Callable[[int], None]) -> Found:
-    """What a reader finds while a change comes before each line that it runs."""
+def read_between_changes(
+    read: Callable[[], Found],
+    change: Callable[[int], None],
+    places: tuple[str, ...] = PLACES,
+) -> Found:
+    """What a reader finds while a change comes before each line that it runs in some places."""
     visits: Counter[tuple[str, int]] = Counter()
     before, changes = sys.gettrace(), 0
 
     def trace(frame: FrameType, happened: str, _: Any) -> Any:
         nonlocal changes
         file = frame.f_code.co_filename
-        if not file.startswith(READERS):
+        if not file.startswith(places):
             return None
         if happened == "line":
             visits[file, frame.f_lineno] += 1
