@@ -7,6 +7,7 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,17 @@ INNER: dict[str, list[str]] = {
 """The folders and modules of the largest rooms, each of which may import those before it."""
 
 
+@cache
+def statements(path: Path) -> list[ast.AST]:
+    """The imports and assignments of a module, wherever in it they stand."""
+    kinds = (ast.Import, ast.ImportFrom, ast.Assign)
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+
+
 def modules_imported(path: Path) -> set[tuple[str, ...]]:
-    """The modules of Tamis that a module imports, wherever in it the import stands."""
+    """The modules of Tamis that a module imports."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -86,7 +94,7 @@ def aliases_of_arrays(path: Path) -> list[str]:
     """The names that a module gives to types of arrays."""
     return [
         ast.unparse(node)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in statements(path)
         if isinstance(node, ast.Assign) and "NDArray[" in ast.unparse(node.value)
     ]
 

@@ -160,9 +160,13 @@ def test_a_table_is_not_kept_alive() -> None:
     assert known.expected() is not None
 
 
+@pytest.fixture(scope="module")
+def texts() -> pa.Array:
+    return pa.array([f"a rather long text, number {n}" for n in range(20_000)])
+
+
 @pytest.mark.parametrize("kind", ["dictionary", "view", "runs", "list", "struct"])
-def test_columns_of_all_layouts_are_copied_or_read(kind: str) -> None:
-    texts = pa.array([f"a rather long text, number {n}" for n in range(20_000)])
+def test_columns_of_all_layouts_are_copied_or_read(kind: str, texts: pa.Array) -> None:
     column: Any = {
         "dictionary": lambda: texts.dictionary_encode(),
         "view": lambda: texts.cast(pa.string_view()),

@@ -270,7 +270,7 @@ def test_a_heavy_end_is_not_moved_again_and_again() -> None:
 
 def test_memory_comes_back() -> None:
     rng = np.random.default_rng(1)
-    n = 300 if PLAIN else 20_000
+    n = 300 if PLAIN else 5_000
     forest = IntervalForest()
     intervals = {number: random_interval(rng, 10 * n) for number in range(n)}
     add(forest, intervals)
