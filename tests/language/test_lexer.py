@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.lexer import (
-    is_token,
+    is_fault,
     places_of,
     sort_of,
     string_value,
@@ -43,8 +43,8 @@ def test_tokens(text: str, tokens: list[str]) -> None:
 @given(st.text(alphabet="ab1.'\"r`#\\ =<-?{(,)é٣&", max_size=30))
 def test_only_the_last_token_may_be_none(text: str) -> None:
     tokens = tokens_of(text, 0)
-    assert all(is_token(token) for token in tokens[:-1])
-    if not tokens or (is_token(tokens[-1]) and tokens[-1] != "{"):
+    assert not any(is_fault(token) for token in tokens[:-1])
+    if not tokens or (not is_fault(tokens[-1]) and tokens[-1] != "{"):
         assert places_of(text, 0, len(tokens) + 1)[-1] == len(text)
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 from tamis.errors import ParseError, SubscriptionError, suggestion
 from tamis.language.lexer import (
     fault,
-    is_token,
+    is_fault,
     number_value,
     places_of,
     shown,
@@ -69,13 +69,12 @@ class Cursor:
     def _go_through(self, tokens: list[str], start: int) -> None:
         self._start = start
         self._places: list[int] | None = None
-        self._is_faulty = bool(tokens) and not is_token(tokens[-1])
+        self._is_faulty = bool(tokens) and is_fault(tokens[-1])
         if self._is_faulty:
             tokens.pop()
-        self.tokens = [*tokens, "", ""]
-        self.keys = self.tokens
-        if self._has_capitals:
-            self.keys = [token.lower() for token in self.tokens]
+        tokens += ("", "")
+        self.tokens = tokens
+        self.keys = [token.lower() for token in tokens] if self._has_capitals else tokens
         self.index = 0
         self.key = self.keys[0]
 

@@ -8,6 +8,7 @@ A token is a string, whose sort is told by its ends. Where it stands is worked o
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 from itertools import islice
 
@@ -46,6 +47,7 @@ _SORTS = {
     "": "end",
 }
 """The sort of a token by its first character; any other begins a word or a raw string."""
+_ALWAYS = frozenset(string.ascii_letters + string.digits + "_()")
 
 
 def tokens_of(text: str, start: int) -> list[str]:
@@ -73,9 +75,9 @@ def tokens_beside_pattern(text: str, start: int, *, enclosed: bool) -> Iterator[
             return
 
 
-def is_token(text: str) -> bool:
-    """Whether a text is a token."""
-    return _TOKEN.fullmatch(text) is not None
+def is_fault(last: str) -> bool:
+    """Whether the last of some tokens begins none; most begin with what always begins one."""
+    return last[0] not in _ALWAYS and _TOKEN.fullmatch(last) is None
 
 
 def places_of(text: str, start: int, count: int) -> list[int]:

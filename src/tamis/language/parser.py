@@ -153,7 +153,7 @@ class Parser(Cursor):
                 if not isinstance(part, Expression):
                     part = self.as_expression(part, start)
                 parts.append(part)
-            left = self.build(start, _MAKERS[strength], *parts)
+            left = _MAKERS[strength](*parts)
         return left
 
     def negation(self) -> Clause:
@@ -209,7 +209,10 @@ class Parser(Cursor):
         else:
             right = self.as_term(self.term())
         folded = self.key == "ignoring" and ignoring_case(self)
-        made = self.build(start, Comparison, left, symbol, right, folded)
+        try:
+            made = Comparison(left, symbol, right, folded)
+        except SubscriptionError as error:
+            raise self.error(str(error), start) from error
         if self.key in FLIPPED:
             raise self.error("comparisons do not chain", hint="write a < x and x < b")
         return made
