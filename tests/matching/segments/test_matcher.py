@@ -7,6 +7,7 @@ import os
 import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -348,12 +349,14 @@ def test_more_bindings_than_the_limit_are_no_match(matcher: str) -> None:
     engine.subscribe("a.x = 1", id="alone")
     event = {"a": {"x": [*range(80)], "y": [*range(80)]}}
     table = pa.Table.from_pylist([event])
-    with pytest.warns(tamis.IncompleteWarning, match="bindings"):
+    decides = matcher == "sieve"  # it looks at the two lists one by one
+    with nullcontext() if decides else pytest.warns(tamis.IncompleteWarning, match="bindings"):
         assert engine.match(event) == ["alone"]
     for source in ([event], table):
         found = engine.match_batch(source)
         assert found.ids() == ["alone"]
-        assert [(each.event, each.subscription) for each in found.incomplete] == [(0, "coupled")]
+        left = [(each.event, each.subscription) for each in found.incomplete]
+        assert left == ([] if decides else [(0, "coupled")])
     assert engine.explain("coupled", event).truth == FAILED
 
 
