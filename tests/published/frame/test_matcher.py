@@ -198,11 +198,11 @@ def test_what_is_gone_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
         engine.subscribe(text, id=f"s{number}")
         if number >= 20:
             engine.unsubscribe(f"s{number - 20}")
-        sizes.append((state_of(engine).axes.constants, state_of(engine).residue.count))
+        sizes.append((state_of(engine).axes.constants, state_of(engine).checked))
     assert len(engine) == 20
-    constants, conjunctions = np.array(sizes).max(axis=0)
+    constants, checked = np.array(sizes).max(axis=0)
     assert constants < 400
-    assert conjunctions < 400
+    assert checked < 400
     assert engine.stats().types <= 7
     assert engine.stats().nbytes < 200_000
     assert engine.match({"a": 2_997, "b": 0}) == ["s2997"]
