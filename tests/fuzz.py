@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import string
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -253,8 +254,10 @@ def findings(seed: int, count: int) -> Iterator[Finding]:
     first.match(EVENT)  # loads the kernels, which no attack should be blamed for
     chance = random.Random(seed)
     names = chance.choices(list(ATTACKS), [share for share, _ in ATTACKS.values()], k=count)
+    tracer = sys.gettrace()
     for number, name in enumerate(names):
         own = seed * 1_000_003 + number
+        sys.settrace(None)  # it is the reader's time that counts, not that of measuring coverage
         start = time.process_time()
         try:
             ATTACKS[name][1](random.Random(own))
@@ -263,8 +266,10 @@ def findings(seed: int, count: int) -> Iterator[Finding]:
                 yield Finding(name, own, f"no useful message: {str(error)[:100]!r}")
         except Exception as error:  # whatever it is, it is what this looks for
             yield Finding(name, own, f"{type(error).__name__}: {str(error)[:200]}")
-        if time.process_time() - start > SECONDS:
-            yield Finding(name, own, f"took {time.process_time() - start:.1f} s")
+        taken = time.process_time() - start
+        sys.settrace(tracer)
+        if taken > SECONDS:
+            yield Finding(name, own, f"took {taken:.1f} s")
 
 
 assert LIMITS.text == 1_000_000, "the attacks are made for the default limits"

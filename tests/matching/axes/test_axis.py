@@ -18,7 +18,7 @@ import tamis
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.boxes import compiler as sides
-from tamis.matching.boxes.compiler import MAX_AXES, MAX_BOXES, Box, BoxCompiler
+from tamis.matching.boxes.compiler import MAX_AXES, MAX_BOXES, MAX_SIDES, Box, BoxCompiler
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.boxes.unresolved import BoxRows
 from tamis.matching.covers.covers import Condition, cover_of
@@ -443,6 +443,19 @@ def test_as_many_boxes_as_allowed_are_exact() -> None:
     (condition,) = cover_of(tamis.parse(f"{_choices('a', 8)} and {_choices('b', 8)}")).conditions
     boxes, exact = boxes_of(BoxCompiler(), condition)
     assert (len(boxes), exact) == (MAX_BOXES, True)
+
+
+def test_a_long_condition_becomes_fewer_boxes() -> None:
+    text = " and ".join(f"a{number} != 1" for number in range(1_000))
+    (condition,) = cover_of(tamis.parse(text)).conditions
+    boxes, exact = boxes_of(BoxCompiler(), condition)
+    assert not exact
+    assert 1 < sum(map(len, boxes)) <= MAX_SIDES
+    engine = tamis.Engine()
+    engine.subscribe(text, id="x")
+    event = {f"a{number}": 2 for number in range(1_000)}
+    assert engine.match(event) == ["x"]
+    assert engine.match(event | {"a77": 1}) == []
 
 
 def test_widened_sides_match_exactly() -> None:

@@ -47,6 +47,8 @@ from tamis.predicates.valueset import Cut, ValueSet, points
 
 MAX_BOXES = 64
 """Boxes that one condition may become, unless a single side alone has more intervals."""
+MAX_SIDES = 4_096
+"""Sides that these boxes may have together: of a long condition fewer boxes are made."""
 MAX_AXES = 2_000
 """Axes of one segment; what rarer attributes are asked is left to the oracle."""
 MAX_FOUND = 200
@@ -161,7 +163,7 @@ class BoxCompiler:
         for each in condition.found:
             self._require(each, sides)
         exact &= len(condition.found) == (found is not None)
-        for number in widened(options):
+        for number in widened(options, min(MAX_BOXES, MAX_SIDES // max(len(sides), 1))):
             exact = False
             if number == FOUND:
                 found = None
@@ -346,12 +348,12 @@ def tells_gaps(values: ValueSet) -> bool:
     return any(low[:2] != high[:2] or low[2:] != (0,) for low, high in ends)
 
 
-def widened(options: Mapping[int, Option]) -> list[int]:
+def widened(options: Mapping[int, Option], most: int) -> list[int]:
     """Those of some sides of several intervals that are not multiplied out: the most selective is
     in any case, others as long as there are few combinations."""
     total, found = 1, []
     for number, option in sorted(options.items(), key=lambda item: item[1]):
-        if total > 1 and total * option.intervals > MAX_BOXES:
+        if total > 1 and total * option.intervals > most:
             found.append(number)
         else:
             total *= option.intervals

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import product
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -115,17 +116,21 @@ class Live:
     def add(self, slot: int, cover: Cover) -> None:
         """Take in a subscription."""
         compiled = self.axes.compile_all(cover.conditions)
-        boxes = [
-            [(number, *self.axes.builders[number].interval(side)) for number, side in box]
-            for each in compiled.parts
-            for box in each.boxes
+        axes = self.axes.builders
+        labelled = [
+            [
+                [(number, *axes[number].interval(interval)) for number, interval in side]
+                for side in part.sides
+            ]
+            for part in compiled.parts
         ]
         if not compiled.is_plain:
             self.covers[slot] = cover
-        for box in boxes:
-            if all(low <= high for _, low, high in box):
-                sides = [number for side in sorted(box, key=_is_wide) for number in side]
-                self._append(slot, sides, not compiled.is_plain)
+        for sides in labelled:
+            possible = [[each for each in side if each[1] <= each[2]] for side in sides]
+            for box in product(*possible):
+                numbers = [number for side in sorted(box, key=_is_wide) for number in side]
+                self._append(slot, numbers, not compiled.is_plain)
 
     def add_shape(self, slot: int, shape: Shape, constants: Sequence[Value]) -> None:
         """Take in a subscription of a shape."""
