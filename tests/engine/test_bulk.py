@@ -21,9 +21,12 @@ from tamis import (
 )
 from tamis.engine import loading
 from tamis.engine.subscriptions import MATCHERS
+from tamis.language.parser import Parser
 from tamis.language.template import Templates
+from tamis.matching.boxes import compiler
 from tamis.matching.boxes.shapes import shape_of
 from tamis.model.kinds import Kind
+from tamis.predicates.expression import Expression
 from tamis.predicates.operands import Constant
 
 TESTS = [
@@ -56,6 +59,11 @@ TESTS = [
     "a = {n} or b = 's{m}'",
     "a + {n} < {m}",
     "d = true and a = {n}",
+    "a = {n} and e < {m} and f starts with 's'",
+    "(a = {n} and f != 's{m}') or (e in ({n}, {m}) and f starts with '')",
+    "e between {n} and {m} and f in ('s1', 's{n}', 's{m}') and a != {m}",
+    "f starts with 's\U0010ffff' and e > {n} or f starts with '\U0010ffff'",
+    "((e > {n}) and (f > 's{m}'))",
     "a is missing and b = 's{n}'",
     "a = {n} # comment",
     "true",
@@ -74,6 +82,8 @@ EVENTS = [
     {"a": 1, "d": True},
     {"c": date(2026, 1, 3)},
     {"a": float("nan")},
+    {"a": 3, "e": 2, "f": "s3"},
+    {"a": [2, 4], "e": [1, 6], "f": ["s3", "s\U0010ffffx", 5]},
     {},
 ]
 
@@ -207,7 +217,8 @@ ORDER_MATTERS = [
     "a != 1 and a != 2",
     "a = 1 and a > 2",
     "a = 1 or b = 2",
-    "b starts with 'x'",
+    "b starts with 'x' ignoring case",
+    "not b starts with 'x'",
     "b like 'x'",
     "(a = 1) is true",
     "(a = 1) is not true",
@@ -227,6 +238,7 @@ def test_no_shape_where_the_order_of_constants_matters(text: str) -> None:
         ("a > 1 and a < 2", 1, [1]),
         ("a in (1, 2, 3)", 1, [3]),
         ("a != 1 and b < 'x'", 2, [2, 1]),
+        ("b starts with 'x' and a = 1", 2, [1, 1]),
         ("not a between 1 and 2", 1, None),
     ],
 )
@@ -257,3 +269,89 @@ def test_columns_of_mixed_numbers(values: list[float]) -> None:
     for event in (0, 0.5, 1, 2**53, 2**53 + 1, 2**64 - 1):
         expected = sorted(f"x{i}" for i, value in enumerate(values) if event <= value)
         assert sorted(engine.match({"b": event})) == expected
+
+
+# Conjunctions by their predicates.
+
+NAMES = [f"n{number}" for number in range(12)]
+PREDICATES = [
+    "{name} = {n}",
+    "{name} != {n}",
+    "{name} < {n}",
+    "{name} between {n} and {m}",
+    "{name} in ({n}, {m}, 's{n}')",
+    "{name} = 's{n}'",
+    "{name} starts with '{n}'",
+    "{name} is present",
+    "{name} = true",
+]
+
+
+def varied(count: int, seed: int) -> list[tuple[str, str]]:
+    """Conjunctions and small disjunctions, hardly two of them of one template."""
+    chance = random.Random(seed)
+
+    def conjunction() -> str:
+        names = chance.choices(NAMES, k=chance.randrange(1, 5))  # some twice
+        return " and ".join(
+            chance.choice(PREDICATES).format(
+                name=name, n=chance.randrange(6), m=chance.randrange(6)
+            )
+            for name in names
+        )
+
+    texts = []
+    for _ in range(count):
+        parts = [conjunction() for _ in range(chance.choice([1, 1, 1, 2, 3]))]
+        texts.append(" or ".join(f"({part})" for part in parts) if parts[1:] else parts[0])
+    return [(f"s{number}", text) for number, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("matcher", ["sieve", "naive"])
+@pytest.mark.filterwarnings("ignore")
+def test_conjunctions_by_their_predicates(matcher: str) -> None:
+    rows = varied(2_000, 7)
+    bulk, single = Engine(matcher=matcher), Engine(matcher="scan")
+    bulk.subscribe_many(rows)
+    for id, text in rows:
+        single.subscribe(text, id=id)
+    chance = random.Random(8)
+    values = [*range(6), *(f"s{n}" for n in range(6)), "31", True, 2.5]
+    for _ in range(30):
+        event = {name: chance.choice(values) for name in chance.sample(NAMES, 8)}
+        event["n3"] = chance.choices(values, k=2)
+        assert sorted(bulk.match(event)) == sorted(single.match(event)), event
+    assert len(bulk.match_batch([event])) == len(single.match(event))
+
+
+def test_most_of_them_need_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser sees the predicates, not the subscriptions."""
+    rows = [
+        (str(number), f"n{number % 7} = {number} and m{number % 11} > 3 and o{number % 13} != 'x'")
+        for number in range(1_001)
+    ]
+    parsed = []
+    parse = Parser.parse
+
+    def counted(parser: Parser) -> Expression:
+        parsed.append(parser)
+        return parse(parser)
+
+    monkeypatch.setattr(Parser, "parse", counted)
+    engine = Engine()
+    engine.subscribe_many(rows)
+    assert len(parsed) < 100
+    assert engine.match({"n3": 10, "m10": 4, "o10": "y"}) == ["10"]
+
+
+def test_no_room_for_the_axes_of_some_conjunctions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "MAX_AXES", 9)
+    rows = varied(1_200, 9)
+    bulk, single = Engine(), Engine(matcher="scan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bulk.subscribe_many(rows)
+        for id, text in rows:
+            single.subscribe(text, id=id)
+    for event in (dict.fromkeys(NAMES, 3), dict.fromkeys(NAMES, "s2")):
+        assert sorted(bulk.match(event)) == sorted(single.match(event))

@@ -94,12 +94,48 @@ def test_memory_is_bounded() -> None:
 def test_a_template_is_recognised_from_the_second_text_on() -> None:
     templates = Templates()
     assert templates.template(templates.split("a = 1")) is None
-    templates.parse("a = 1")
     split = templates.split("a = 2")
     assert split.literals == ["2"]
     template = templates.template(split)
     assert template is not None
     assert template.fill(split.literals) == parse("a = 2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1 and b = 'x'",
+        "a between 1 and 2 and b = 3",
+        "(a = 1 AND b < 2) Or (c in (1, 2) and not d = 4)",
+        "(a = 1) and (b = 2)",
+        "((a = 1 and b = 2))",
+        "a = 1 or b = 2 and c = 3",
+        "(a = 1 or b = 2) and c = 3",
+        "(a = 1) or (b = 2) and (c = 3 or d = 4)",
+        "not (a = 1 and b = 2) or c = 3",
+        "a = 1 unless b = 2 and c = 3",
+        "a = 1 and b = 2 unless c = 3",
+        "5 < a and 3 > b",
+        "a < b and c = 2",
+        "(a = 1 and b = 2) is true and c = 3",
+        "a = 1\n  and\tb = 2",
+    ],
+)
+def test_templates_put_together_say_what_the_parser_says(text: str) -> None:
+    templates = Templates()
+    found = [templates.template(templates.split(text)) for _ in range(3)][-1]
+    if found is not None:
+        assert found.fill(templates.split(text).literals) == parse(text)
+    assert templates.parse(text) == templates.parse(text) == parse(text)
+
+
+@given(expressions())
+def test_any_template_says_what_the_parser_says(expression: Expression) -> None:
+    split = TEMPLATES.split(str(expression))
+    for _ in range(2):
+        found = TEMPLATES.template(split)
+        if found is not None:
+            assert found.fill(split.literals) == expression
 
 
 def test_error_of_a_bad_type() -> None:

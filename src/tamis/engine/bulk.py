@@ -2,6 +2,7 @@
 
     rows ──ids──────────────────────────> block ──> Arrow, checked for repetition
       └──texts──templates──> literals ──> block ──> boxes of one shape, a column at a time
+                    ├──of a few rows────> block ──> the same, predicate by predicate
                     └──no shape─────────> block ──> boxes one by one
 
 Rows go through in blocks, so that what Python makes of them is soon let go. A ``BlockReader`` needs
@@ -13,30 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tamis.arrays.sharing import collection_paused
 from tamis.arrays.string_table import StringTable, without_rows
+from tamis.engine.conjunctions import Conjunctions, ConjunctReader
+from tamis.engine.constants import columns_of, contradictory, filtered
 from tamis.engine.reader import Remark, SubscriptionReader
 from tamis.engine.rows import EXISTS, REPEATED, Rejected, Row, Subscription
+from tamis.engine.shapes import ShapedTemplate
 from tamis.errors import DuplicateIdError, TamisError
-from tamis.language.cursor import negative_value, timestamp_value
-from tamis.language.lexer import string_value
-from tamis.language.template import Split, Template
+from tamis.language.template import Template
 from tamis.matching.boxes.shapes import Column, Shape
-from tamis.matching.capabilities import LoadsShapes, Refuses, capability
+from tamis.matching.capabilities import LoadsConjuncts, LoadsShapes, Refuses, capability
 from tamis.matching.covers.covers import Cover
 from tamis.matching.protocol import Load
 from tamis.matching.setting import Slot
-from tamis.predicates.operands import Constant
 
 BLOCK = 100_000
-_EXACT = 15
-"""Digits that a double holds for certain."""
+_FEW = 16
+"""Rows of a template that are taken in predicate by predicate, together with other templates."""
 
 
 class Group(NamedTuple):
@@ -47,6 +48,16 @@ class Group(NamedTuple):
     columns: list[Column]
 
 
+class TemplateRows(NamedTuple):
+    """The rows of a block that have one template: their places and their literals."""
+
+    template: Template
+    conjunctions: list[list[ShapedTemplate]] | None
+    """Its predicates, if it was put together from those."""
+    places: list[int]
+    literals: list[list[str]]
+
+
 class Block(NamedTuple):
     """What was read of some rows; a place is a position among those that were taken."""
 
@@ -54,6 +65,7 @@ class Block(NamedTuple):
     texts: pa.LargeStringArray
     rows: list[int]  # their numbers
     groups: list[Group]
+    conjunctions: Conjunctions
     singles: dict[int, Cover | None]  # those without a shape; None is not read yet
     others: dict[int, Subscription]  # those with metadata, or disabled
     rejected: list[Rejected]
@@ -71,12 +83,14 @@ class BlockReader:
         """All rows, in blocks."""
         iterator = iter(rows)
         while block := list(islice(iterator, BLOCK)):
-            yield self.read(block)
+            with collection_paused():
+                read = self.read(block)
+            yield read
 
     def read(self, rows: Iterable[Row]) -> Block:
         """One block of rows."""
         taken: list[tuple[Row, str]] = []
-        literals: dict[int, tuple[Template, list[int], list[list[str]]]] = {}
+        known: dict[int, TemplateRows] = {}
         singles: dict[int, Cover | None] = {}
         others: dict[int, Subscription] = {}
         rejected: list[Rejected] = []
@@ -87,11 +101,15 @@ class BlockReader:
             try:
                 reader.check_id(row.id)
                 split = reader.split(row)
-                template = None if split is None else self._shaped(split)
-                if split is not None and template is not None:
-                    group = literals.setdefault(id(template), (template, [], []))
-                    group[1].append(place)
-                    group[2].append(split.literals)
+                template = None if split is None else reader.templates.template(split)
+                group = known.get(id(template))
+                if group is None and template is not None:
+                    group = self._rows_of(template)
+                    if group is not None:
+                        known[id(template)] = group
+                if split is not None and group is not None:
+                    group.places.append(place)
+                    group.literals.append(split.literals)
                     taken.append((row, row.source))
                 else:
                     new = reader.read(row, split)
@@ -103,30 +121,44 @@ class BlockReader:
                     taken.append((row, new.text))
             except TamisError as error:
                 rejected.append(Rejected.of(row, error, collect=self._collect))
-        groups = []
-        for template, places, constants in literals.values():
-            shape, columns = reader.shapes.of(template), _columns(template, constants)
-            if columns is None or shape is None:
-                singles |= dict.fromkeys(places)
-            else:
-                groups.append(Group(shape, np.array(places, np.int32), columns))
+        groups, conjunctions = self._grouped(known.values(), singles)
         return Block(
             pa.array([row.id for row, _ in taken], pa.large_string()),
             pa.array([text for _, text in taken], pa.large_string()),
             [row.number for row, _ in taken],
             groups,
+            conjunctions,
             singles,
             others,
             rejected,
             remarks,
         )
 
-    def _shaped(self, split: Split) -> Template | None:
-        """The template of a text, if it has a shape."""
-        template = self._reader.templates.template(split)
-        if template is None or self._reader.shapes.of(template) is None:
+    def _rows_of(self, template: Template) -> TemplateRows | None:
+        """Room for the rows of a template, if it has a shape, or its predicates have."""
+        conjunctions = self._reader.shapes.conjunctions(template)
+        if conjunctions is None and self._reader.shapes.of(template) is None:
             return None
-        return template
+        return TemplateRows(template, conjunctions, [], [])
+
+    def _grouped(
+        self, known: Iterable[TemplateRows], singles: dict[int, Cover | None]
+    ) -> tuple[list[Group], Conjunctions]:
+        """The rows of templates: those of a shape that many have, and the others by their
+        predicates. Rows whose constants no column can hold go to the singles."""
+        groups = []
+        conjuncts = ConjunctReader()
+        for template, conjunctions, places, literals in known:
+            if conjunctions is not None and (len(places) < _FEW or len(conjunctions) > 1):
+                conjuncts.add(conjunctions, places, literals)
+                continue
+            shape = self._reader.shapes.of(template)
+            columns = columns_of(template, literals)
+            if columns is None or shape is None:
+                singles |= dict.fromkeys(places)
+            else:
+                groups.append(Group(shape, np.array(places, np.int32), columns))
+        return groups, conjuncts.finished(singles)
 
 
 class Bulk:
@@ -136,6 +168,7 @@ class Bulk:
         self._reader = reader
         self._load = load
         self._shapes = capability(load, LoadsShapes)
+        self._conjuncts = capability(load, LoadsConjuncts)
         self._first = first
         self._collect = collect
         self._ids: list[pa.LargeStringArray] = []
@@ -154,6 +187,10 @@ class Bulk:
 
     def take(self, block: Block) -> None:
         """Compile the subscriptions of a block; their slots follow one another."""
+        with collection_paused():
+            self._take(block)
+
+    def _take(self, block: Block) -> None:
         first = self._first + len(self._rows)
         self._ids.append(block.ids)
         self._texts.append(block.texts)
@@ -164,6 +201,7 @@ class Bulk:
         singles = dict(block.singles)
         for group in block.groups:
             singles |= dict.fromkeys(self._take_group(group, first))
+        singles |= dict.fromkeys(self._take_conjunctions(block.conjunctions, first))
         for place, cover in singles.items():
             row = Row(block.rows[place], block.ids[place].as_py(), block.texts[place].as_py())
             try:
@@ -181,14 +219,23 @@ class Bulk:
         shape, places, columns = group
         if self._shapes is None:
             return list(places.tolist())
-        crossed = _crossed(shape, columns, len(places))
+        columns = shape.completed_columns(columns)
+        crossed = contradictory(shape, columns, len(places))
         alone: list[int] = places[crossed].tolist()
         if alone:
-            columns = [_filtered(column, ~crossed) for column in columns]
+            columns = [filtered(column, ~crossed) for column in columns]
             places = places[~crossed]
         if len(places) and not self._shapes.add_shape(shape, places + np.int32(first), columns):
             alone += places.tolist()
         return alone
+
+    def _take_conjunctions(self, conjunctions: Conjunctions, first: Slot) -> list[int]:
+        """The same of conjunctions by their predicates."""
+        places, conjuncts = conjunctions
+        if self._conjuncts is None:
+            return list(places.tolist())
+        left = self._conjuncts.add_conjuncts(places + np.int32(first), conjuncts)
+        return list(places[left].tolist())
 
     def check_ids(self, existing: Callable[[pa.LargeStringArray], Iterable[int]]) -> None:
         """Reject the rows whose ids stand in an earlier row, or exist already."""
@@ -236,57 +283,3 @@ class Bulk:
 
 def _joined(arrays: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
     return pa.concat_arrays(arrays) if arrays else pa.array([], pa.large_string())
-
-
-def _columns(template: Template, literals: Sequence[Sequence[str]]) -> list[Column] | None:
-    """The constants of many rows; None if one of them is no constant that a column can hold."""
-    try:
-        return [_column(convert, texts) for convert, texts in zip(template.convert, zip(*literals))]
-    except (TamisError, ValueError, pa.ArrowException):
-        return None
-
-
-def _column(convert: Callable[[str], Any], texts: Sequence[str]) -> Column:
-    """The values of literals of one sort."""
-    if convert is string_value:
-        if any("\\" in text or text[0] in text[1:-1] or text[0] in "rR" for text in texts):
-            return pa.array([string_value(text) for text in texts], pa.large_string())
-        return pa.array([text[1:-1] for text in texts], pa.large_string())
-    if convert is timestamp_value:
-        return [timestamp_value(text) for text in texts]
-    if max(map(len, texts)) > _EXACT:
-        return [Constant(convert(text)).value for text in texts]
-    strings = pa.array(texts, pa.string())
-    whole = all(map(str.isdigit, texts))
-    numbers = strings.cast(pa.int64() if whole else pa.float64()).to_numpy()
-    if not np.isfinite(numbers).all():
-        raise ValueError("a constant must be finite")
-    return -numbers if convert is negative_value else numbers
-
-
-def _crossed(shape: Shape, columns: Sequence[Column], rows: int) -> NDArray[np.bool_]:
-    """The rows whose lower end lies above the upper one, so that they never match."""
-    crossed = np.zeros(rows, bool)
-    for low, high in shape.crossing:
-        ours, theirs = columns[low], columns[high]
-        if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
-            crossed |= ours > theirs
-        elif isinstance(ours, pa.Array) and isinstance(theirs, pa.Array):
-            crossed |= pc.greater(ours, theirs).to_numpy(zero_copy_only=False)
-        else:
-            pairs = zip(_listed(ours), _listed(theirs), strict=True)
-            crossed |= np.fromiter((a > b for a, b in pairs), bool, rows)
-    return crossed
-
-
-def _listed(column: Column) -> list[Any]:
-    if isinstance(column, list):
-        return column
-    values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-    return values
-
-
-def _filtered(column: Column, kept: NDArray[np.bool_]) -> Column:
-    if isinstance(column, list):
-        return [value for value, keep in zip(column, kept.tolist()) if keep]
-    return column[kept] if isinstance(column, np.ndarray) else column.filter(pa.array(kept))

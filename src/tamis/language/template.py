@@ -5,7 +5,8 @@
 
 The first two texts of a template are parsed in full (one that comes alone is not worth the
 learning). The parser tells which constant of the tree came from which literal of the text, so that
-the tree can be rebuilt for other literals without parsing.
+the tree can be rebuilt for other literals without parsing. A conjunction, or a disjunction of a
+few, is put together from the templates of its predicates: there are far fewer of those.
 A text whose literals do not all become constants of the tree (networks, worked-out arithmetic) has
 no template and is parsed in full each time; so is one with comments, quoted names or patterns,
 where literals are not told apart by a glance, one that is very long, and one that a constant makes
@@ -14,8 +15,10 @@ invalid, to get its error with the place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import chain, zip_longest
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,7 +29,7 @@ from tamis.language.lexer import LITERALS
 from tamis.language.parser import Parser, check_text
 from tamis.model.kinds import Value
 from tamis.model.limits import LIMITS, Limits
-from tamis.predicates.expression import Expression, TextTest
+from tamis.predicates.expression import And, Expression, Or, TextTest
 from tamis.predicates.operands import Attribute, Constant, Operand
 
 _MOST = 10_000
@@ -35,6 +38,14 @@ _LONGEST = 100_000
 """Characters in a text that may have a template: longer ones would need much memory."""
 _SEEN = 100_000
 """Keys that are remembered as seen once, by their hashes."""
+_DISJUNCTS = 16
+"""Conjunctions that are put together in one template."""
+_HOLE = "\0"
+"""Stands for a literal."""
+_OR = re.compile(r"\s+or\s+", re.IGNORECASE)
+_AND = re.compile(rf"\s+and\s+(?!{_HOLE})", re.IGNORECASE)
+"""Not the word that belongs to ``between``."""
+_BRACKET = re.compile(r"[()]")
 
 _SORTS = str.maketrans(dict.fromkeys("0123456789", "0") | dict.fromkeys("'\"rR", "'"))
 
@@ -56,6 +67,8 @@ class Template(NamedTuple):
 
     convert: tuple[Callable[[str], Value], ...]
     build: Build
+    parts: tuple[tuple[Template, ...], ...] = ()
+    """The predicates of each conjunction, if it was put together from those."""
 
     def fill(self, literals: Sequence[str]) -> Expression:
         """The expression of a text that has this template and these literals."""
@@ -82,6 +95,8 @@ class Templates:
         self._known: Bounded[Key, Template | None] = Bounded(_MOST)
         """None for those that have no template; texts that none can have are not there."""
         self._seen: set[int] = set()
+        self._predicates: Bounded[tuple[str, str], Template | None] = Bounded(_MOST)
+        """Templates of single predicates, by the sorts of their literals and the text around."""
 
     def parse(self, text: str) -> Expression:
         """The expression that a text denotes."""
@@ -102,9 +117,16 @@ class Templates:
 
     def template(self, split: Split) -> Template | None:
         """The template of a text that was split; None if it has none, or is seen for the first
-        time. Its literals need not be valid."""
+        time and cannot be put together. Its literals need not be valid."""
         text, key, literals = split
-        if key and key not in self._known and hash(key) in self._seen:
+        if not key or key in self._known:
+            return self._known.get(key)
+        composed = self._composed(key, literals)
+        if composed is not None:
+            if self._is_seen(key):
+                self._known[key] = composed
+            return composed
+        if hash(key) in self._seen:
             self._learn(text, key, literals)
         return self._known.get(key)
 
@@ -118,10 +140,51 @@ class Templates:
         sorts = "".join([literal[0] for literal in literals]).translate(_SORTS)
         return Split(text, (sorts, *pieces[::2]), literals)
 
+    def _composed(self, key: Key, literals: Sequence[str]) -> Template | None:
+        """The template of a disjunction of conjunctions of predicates that are known.
+
+        The text is cut at its words ``or`` and ``and``. If every piece is a predicate when it
+        stands alone, the cuts were right: none was within brackets or belonged to something else.
+        """
+        disjuncts = _OR.split(_HOLE.join(key[1:]))
+        if len(disjuncts) > _DISJUNCTS:
+            return None
+        parts = []
+        first = 0
+        for disjunct in disjuncts:
+            conjuncts = []
+            for text in _AND.split(_unwrapped(disjunct)):
+                end = first + text.count(_HOLE)
+                predicate = self._predicate(key[0][first:end], text, literals[first:end])
+                if predicate is None:
+                    return None
+                conjuncts.append(predicate)
+                first = end
+            parts.append(tuple(conjuncts))
+        return _put_together(tuple(parts))
+
+    def _predicate(self, sorts: str, text: str, literals: Sequence[str]) -> Template | None:
+        """The template of one predicate; None if it has none, or is seen for the first time."""
+        key = sorts, text
+        if key in self._predicates or not self._is_seen(key):
+            return self._predicates.get(key)
+        parser = self._parser(
+            "".join(chain(*zip_longest(text.split(_HOLE), literals, fillvalue="")))
+        )
+        try:
+            expression = parser.parse()
+        except TamisError:
+            template = None
+        else:
+            is_one = not isinstance(expression, And | Or)
+            template = _template(expression, parser.literals, len(literals)) if is_one else None
+        self._predicates[key] = template
+        return template
+
     def _parser(self, text: str) -> Parser:
         return Parser(text, self._prefixes, self._attributes, self._limits, self._names)
 
-    def _is_seen(self, key: Key) -> bool:
+    def _is_seen(self, key: tuple[str, ...]) -> bool:
         """Whether the key was there before; from now on it was."""
         seen = hash(key)
         if seen in self._seen:
@@ -141,6 +204,41 @@ class Templates:
     def parse_many(self, texts: Iterable[str]) -> Iterator[Expression]:
         """The expressions of many texts, in their order."""
         return map(self.parse, texts)
+
+
+def _unwrapped(text: str) -> str:
+    """A text without the brackets around it."""
+    text = text.strip()
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for mark in _BRACKET.finditer(text):
+        depth += 1 if mark[0] == "(" else -1
+        if not depth:
+            return text[1:-1].strip() if mark.end() == len(text) else text
+    return text
+
+
+def _put_together(parts: tuple[tuple[Template, ...], ...]) -> Template:
+    """The template of a disjunction of conjunctions of predicates."""
+    predicates = [predicate for conjuncts in parts for predicate in conjuncts]
+    if len(predicates) == 1:
+        return predicates[0]._replace(parts=parts)
+    convert = tuple(chain.from_iterable(predicate.convert for predicate in predicates))
+
+    def build(constants: Constants) -> Expression:
+        first = 0
+        disjuncts: list[Expression] = []
+        for conjuncts in parts:
+            built: list[Expression] = []
+            for predicate in conjuncts:
+                end = first + len(predicate.convert)
+                built.append(predicate.build(constants[first:end]))
+                first = end
+            disjuncts.append(built[0] if len(built) == 1 else And(tuple(built)))
+        return disjuncts[0] if len(disjuncts) == 1 else Or(tuple(disjuncts))
+
+    return Template(convert, build, parts)
 
 
 def _template(

@@ -16,6 +16,8 @@ from tamis.model.kinds import Value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tamis.arrays.types import Flags, Slots
+    from tamis.matching.boxes.conjuncts import Conjunct
     from tamis.matching.boxes.shapes import Shape
     from tamis.matching.covers.covers import Cover
     from tamis.matching.segments.segment import Segment
@@ -38,6 +40,14 @@ class LoadsShapes(Protocol):
 
     def add_shape(self, shape: Shape, slots: NDArray[Any], columns: Sequence[Any]) -> bool:
         """Take them in; False if there is no room for the axes of the shape."""
+
+
+@runtime_checkable
+class LoadsConjuncts(Protocol):
+    """A load that takes many conjunctions by their predicates."""
+
+    def add_conjuncts(self, slots: Slots, conjuncts: Sequence[Conjunct]) -> Flags:
+        """Take in a conjunction for each slot; say which are left out, for lack of room."""
 
 
 @runtime_checkable

@@ -162,12 +162,12 @@ def union_of(sets: Iterable[ValueSet]) -> ValueSet:
 
 def prefixed(prefix: str) -> ValueSet:
     """The strings that begin with a prefix."""
-    successor = _successor(prefix)
-    high = GREATEST if successor is None else before(successor)
+    above = successor(prefix)
+    high = GREATEST if above is None else before(above)
     return range_of(Kind.STRING, before(prefix), high)
 
 
-def _successor(prefix: str) -> str | None:
+def successor(prefix: str) -> str | None:
     """The least string above all that begin with the prefix; None if there is none."""
     while prefix:
         code = ord(prefix[-1])

@@ -13,6 +13,9 @@ are ordered. So a shape must be a plain conjunction of predicates, in which each
 one hole (``x != □``), on a lower and an upper one (if these cross, nothing is between them), or on
 points alone (``x in (□, □)``), and no hole got lost (in ``x > □0 and x > □1`` the lesser constant
 does not count). Everything else is compiled one by one.
+
+``x starts with □0`` ends before the *successor* of its constant, the least string above all that
+begin with it. Successors are constants too, numbered behind the holes.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from tamis.arrays.types import Int32s, Slots
 from tamis.errors import TamisError
@@ -40,7 +45,7 @@ from tamis.matching.covers.leaves import path_of
 from tamis.model.kinds import Kind, Value, kind_of
 from tamis.model.timestamp import Timestamp
 from tamis.predicates.expression import And, Expression, Not, Or, Pattern, TextTest, TruthTest
-from tamis.predicates.valueset import ValueSet
+from tamis.predicates.valueset import ValueSet, successor
 
 Column = Any
 """The constants of one hole: an array of NumPy or Arrow, or a list."""
@@ -53,6 +58,10 @@ class End(NamedTuple):
     hole: int | None
     after: bool = False
 
+    def moved(self, place: Mapping[int, int]) -> End:
+        """The end with another number for its hole."""
+        return self if self.hole is None else self._replace(hole=place[self.hole])
+
 
 class ShapeSide(NamedTuple):
     """An axis, and the ranges that a side allows there, any one of them."""
@@ -61,13 +70,37 @@ class ShapeSide(NamedTuple):
     ranges: tuple[tuple[End, End], ...]
     tells_gaps: bool
 
+    def moved(self, place: Mapping[int, int]) -> ShapeSide:
+        """The side with other numbers for its holes."""
+        return self._replace(
+            ranges=tuple((low.moved(place), high.moved(place)) for low, high in self.ranges)
+        )
+
 
 class Shape(NamedTuple):
     """The sides of a conjunction with holes; they say all that it says."""
 
     sides: tuple[ShapeSide, ...]
-    crossing: tuple[tuple[int, int], ...]
+    holes: int
+    crossing: tuple[tuple[int, int], ...] = ()
     """Pairs of holes that make a subscription contradict itself if the first is greater."""
+    prefixes: tuple[int, ...] = ()
+    """Holes whose constants have successors, which stand behind the constants."""
+
+    def completed(self, constants: Sequence[Value]) -> Sequence[Value] | None:
+        """Constants with the successors of prefixes; None if a prefix has none."""
+        if not self.prefixes:
+            return constants
+        behind = [successor(str(constants[hole])) for hole in self.prefixes]
+        return None if None in behind else [*constants, *behind]  # type: ignore[list-item]
+
+    def completed_columns(self, columns: Sequence[Column]) -> list[Column]:
+        """The same of columns; a successor that is not there is null."""
+        behind = [
+            pa.array(map(successor, columns[hole].to_pylist()), pa.large_string())
+            for hole in self.prefixes
+        ]
+        return [*columns, *behind]
 
     def add(
         self, axes: BoxCompiler, rows: BoxRows, slots: Slots, columns: Sequence[Column]
@@ -86,9 +119,9 @@ class Shape(NamedTuple):
                     Side(
                         number,
                         low.line,
-                        _references(low, LEAST, builder, columns),
+                        references(low, LEAST, builder, columns),
                         high.line,
-                        _references(high, GREATEST, builder, columns),
+                        references(high, GREATEST, builder, columns),
                     )
                     for low, high in side.ranges
                 ]
@@ -98,12 +131,40 @@ class Shape(NamedTuple):
         return True
 
 
-def _references(
+def references(
     end: End, limit: int, builder: AxisBuilder, columns: Sequence[Column]
 ) -> Int32s | int:
+    """The cuts of an end, given the constants of many boxes; or the end of the line."""
     if end.hole is None:
         return limit
     return builder.lines[end.line].add_many(columns[end.hole], end.after)
+
+
+def conjunction(shapes: Sequence[Shape]) -> Shape | None:
+    """The shape of a conjunction of shapes, their holes in a row, if it has one."""
+    if not are_independent(shapes):
+        return None
+    first, behind = 0, sum(shape.holes for shape in shapes)
+    sides: list[ShapeSide] = []
+    crossing: list[tuple[int, int]] = []
+    prefixes: list[int] = []
+    for shape in shapes:
+        place = {hole: first + hole for hole in range(shape.holes)}
+        place |= {shape.holes + n: behind + n for n in range(len(shape.prefixes))}
+        sides += [side.moved(place) for side in shape.sides]
+        crossing += [(place[low], place[high]) for low, high in shape.crossing]
+        prefixes += [place[hole] for hole in shape.prefixes]
+        first += shape.holes
+        behind += len(shape.prefixes)
+    return Shape(tuple(sides), first, tuple(crossing), tuple(prefixes))
+
+
+def are_independent(shapes: Sequence[Shape]) -> bool:
+    """Whether the sides of several shapes are those of their conjunction: they are about different
+    attributes, and few combinations."""
+    sides = [side for shape in shapes for side in shape.sides]
+    few = prod(len(side.ranges) for side in sides) <= MAX_BOXES
+    return few and len({side.axis.path for side in sides}) == len(sides)
 
 
 def shape_of(fill: Callable[[Sequence[Value]], Expression], kinds: Sequence[Kind]) -> Shape | None:
@@ -119,20 +180,33 @@ def shape_of(fill: Callable[[Sequence[Value]], Expression], kinds: Sequence[Kind
     places, others, literals, whole = conditions[0]
     if others or literals or not whole or any(isinstance(place, AxisKey) for place in places):
         return None
-    holes = {(kind_of(marker), marker): hole for hole, marker in enumerate(markers)}
+    strings = [hole for hole, kind in enumerate(kinds) if kind is Kind.STRING]
+    constants = [*markers, *(successor(str(markers[hole])) for hole in strings)]
+    holes = {(kind_of(each), each): hole for hole, each in enumerate(constants) if each is not None}
     sides = [_side(path_of(place), values, holes) for place, values in places.items()]
     found = [side for side in sides if side is not None]
-    used = {end.hole for side in found for range_ in side.ranges for end in range_} - {None}
-    complete = len(found) == len(sides) and len(used) == len(kinds)
+    ranges = [range_ for side in found for range_ in side.ranges]
+    used = {end.hole for range_ in ranges for end in range_ if end.hole is not None}
+    count = len(kinds)
+    complete = len(found) == len(sides) and used.issuperset(range(count))
     if not complete or prod(len(side.ranges) for side in found) > MAX_BOXES:
         return None
-    crossing = [
+    pairs = {
         (low.hole, high.hole)
-        for side in found
-        for low, high in side.ranges
+        for low, high in ranges
         if low.hole is not None and high.hole is not None and low.hole != high.hole
-    ]
-    return Shape(tuple(found), tuple(crossing))
+    }
+    behind = sorted(hole for hole in used if hole >= count)
+    if not {(strings[hole - count], hole) for hole in behind} <= pairs:
+        return None
+    place = {hole: hole for hole in range(count)}
+    place |= {hole: count + number for number, hole in enumerate(behind)}
+    return Shape(
+        tuple(side.moved(place) for side in found),
+        count,
+        tuple(sorted(pair for pair in pairs if max(pair) < count)),
+        tuple(strings[hole - count] for hole in behind),
+    )
 
 
 def _is_plain(node: Expression) -> bool:
@@ -140,8 +214,13 @@ def _is_plain(node: Expression) -> bool:
     constants give boxes of the same sides: a pattern of ``like`` may be a prefix or a string."""
     parts = node.parts if isinstance(node, And) else (node,)
     leaves = (part.part if isinstance(part, Not) else part for part in parts)
-    others = And | Or | Not | TruthTest | Pattern | TextTest
-    return not any(isinstance(leaf, others) for leaf in leaves)
+    return all(_keeps_its_sides(leaf) for leaf in leaves)
+
+
+def _keeps_its_sides(leaf: Expression) -> bool:
+    if isinstance(leaf, TextTest):
+        return leaf.operator == "starts with" and not leaf.ignore_case
+    return not isinstance(leaf, And | Or | Not | TruthTest | Pattern)
 
 
 def _marker(kind: Kind, hole: int) -> Value:

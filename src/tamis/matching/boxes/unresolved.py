@@ -82,6 +82,18 @@ class BoxRows:
         self._slots.append(slots)
         self.count += len(slots)
 
+    def add_empty(self, slots: Slots) -> int:
+        """Take in boxes without sides; return the number of the first one."""
+        self._flush()
+        first = self.count
+        self._slots.append(slots)
+        self.count += len(slots)
+        return first
+
+    def add_sides(self, box: Int64s, axis: int, *bounds: Int64s) -> None:
+        """Give sides to boxes, by their numbers: the lines and references of both bounds."""
+        self._chunks.append(np.column_stack((box, np.full(len(box), axis), *bounds)))
+
     def _flush(self) -> None:
         if self._slot:
             self._slots.append(np.array(self._slot, np.int32))

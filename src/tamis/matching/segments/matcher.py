@@ -25,10 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.sharing import Lockable
+from tamis.arrays.types import Flags, Slots
 from tamis.errors import TamisError
 from tamis.matching.axes.live import NoRoomError
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.compiler import MAX_AXES
+from tamis.matching.boxes.conjuncts import Conjunct, add_conjuncts
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.covers.covers import Cover
 from tamis.matching.lines.taxonomy import TermLines
@@ -410,6 +412,10 @@ class SieveLoad:
     def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
         """Take in many subscriptions of one shape."""
         return shape.add(self._builder.axes, self._builder.plain, slots, columns)
+
+    def add_conjuncts(self, slots: Slots, conjuncts: Sequence[Conjunct]) -> Flags:
+        """Take in many conjunctions by their predicates."""
+        return add_conjuncts(self._builder.axes, self._builder.plain, slots, conjuncts)
 
     def install(self, gone: Iterable[Slot] = ()) -> None:
         """Compile the segment, and let events see it, in the place of others."""
