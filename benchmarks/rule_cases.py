@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
