@@ -21,6 +21,7 @@ from tamis.arrays import jit
 
 SELECTION = {
     "arrays.arrow_buffers": "published/frame/test_comparisons.py",
+    "arrays.gathering": "arrays/test_gathering.py",
     "arrays.hash_table": "arrays/test_hash_table.py",
     "arrays.ip_addresses": "matching/lines/test_forms.py",
     "arrays.key_table": "matching/segments/test_one_event.py",

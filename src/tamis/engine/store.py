@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 EXPRESSIONS = 100_000
 """Expressions kept: some 100 MB at most. When there are more, all are forgotten."""
-_FEW = 16
-"""Strings from which on they are taken as an array."""
+_FEW = 8
+"""Strings from which on they are taken together."""
 _AT_ONCE = 1 << 16
 """Strings of an array that are Python's at a time."""
 
@@ -42,17 +42,31 @@ class _Part(NamedTuple):
     strings: pa.LargeStringArray
     offsets: memoryview
     data: memoryview
+    arrays: tuple[NDArray[np.int64], NDArray[np.uint8]]
+    """The same for kernels."""
 
     @classmethod
     def of(cls, first: Slot, strings: pa.LargeStringArray) -> _Part:
         """The strings of the slots from the first on."""
+        import numpy as np
+
         _, offsets, data = strings.buffers()
-        ends = memoryview(offsets).cast("q") if offsets else memoryview(b"")
-        return cls(first, strings, ends[strings.offset :], memoryview(data or b""))
+        ends = (
+            memoryview(offsets or b"").cast("q")[strings.offset :][: len(strings) + 1].toreadonly()
+        )
+        bytes_ = memoryview(data or b"").toreadonly()
+        arrays = np.frombuffer(ends, np.int64), np.frombuffer(bytes_, np.uint8)
+        return cls(first, strings, ends, bytes_, arrays)
+
+    def some(self, slots: list[Slot]) -> list[str] | None:
+        """The strings of some slots; None if that takes another way."""
+        from tamis.arrays.gathering import gathered
+
+        return gathered(*self.arrays, slots, self.first)
 
     def string(self, slot: Slot) -> str:
         """The string of a slot."""
-        first, _, offsets, data = self
+        first, _, offsets, data, _ = self
         return str(data[offsets[slot - first] : offsets[slot - first + 1]], "utf-8")
 
 
@@ -106,7 +120,9 @@ class Strings:
         """The strings of some slots."""
         if len(slots) < _FEW:
             return [self[slot] for slot in slots]
-        return self.take(slots).to_pylist()  # type: ignore[arg-type, return-value]
+        parts = self._column.parts
+        found = parts[-1].some(slots) if parts else None
+        return found if found is not None else self.take(slots).to_pylist()  # type: ignore[arg-type, return-value]
 
     def take(self, slots: NDArray[np.int32]) -> pa.Array[Any]:
         """The strings of many slots."""

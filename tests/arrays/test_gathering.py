@@ -1,0 +1,45 @@
+"""Some strings of an array, all at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis import Engine
+from tamis.arrays.gathering import gathered
+
+
+def from_rows(strings: list[str], rows: list[int]) -> list[str] | None:
+    _, offsets, data = pa.array(strings, pa.large_string()).buffers()
+    return gathered(np.frombuffer(offsets, np.int64), np.frombuffer(data or b"", np.uint8), rows)
+
+
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=20), st.data())
+def test_strings_of_rows(strings: list[str], data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.integers(0, len(strings) - 1), min_size=1))
+    expected = [strings[row] for row in rows]
+    found = from_rows(strings, rows)
+    assert found == (None if any("\0" in each for each in expected) else expected)
+
+
+def test_long_strings() -> None:
+    strings = ["x" * 500, "", "é" * 400]
+    assert from_rows(strings, [2, 0, 1]) == [strings[2], strings[0], ""]
+
+
+@pytest.mark.parametrize("odd", ["plain", "with\0separator"])
+def test_ids_of_many_matches(odd: str) -> None:
+    ids = [f"{odd}-{number}" for number in range(1_200)]
+    engine = Engine()
+    engine.subscribe_many({id: "a = 1" for id in ids})
+    assert sorted(engine.match({"a": 1})) == sorted(ids)
+    more = [f"more-{number}" for number in range(1_100)]
+    engine.subscribe_many({id: "b = 1" for id in more})
+    engine.subscribe("b = 1", id="alone")
+    assert sorted(engine.match({"b": 1})) == sorted([*more, "alone"])
+    assert sorted(engine.match({"a": 1, "b": 1})) == sorted([*ids, *more, "alone"])
+    engine.unsubscribe("alone")
+    assert sorted(engine.match({"b": 1})) == sorted(more)
