@@ -34,10 +34,10 @@ def test_long_strings() -> None:
 def test_ids_of_many_matches(odd: str) -> None:
     ids = [f"{odd}-{number}" for number in range(1_200)]
     engine = Engine()
-    engine.subscribe_many({id: "a = 1" for id in ids})
+    engine.subscribe_many(dict.fromkeys(ids, "a = 1"))
     assert sorted(engine.match({"a": 1})) == sorted(ids)
     more = [f"more-{number}" for number in range(1_100)]
-    engine.subscribe_many({id: "b = 1" for id in more})
+    engine.subscribe_many(dict.fromkeys(more, "b = 1"))
     engine.subscribe("b = 1", id="alone")
     assert sorted(engine.match({"b": 1})) == sorted([*more, "alone"])
     assert sorted(engine.match({"a": 1, "b": 1})) == sorted([*ids, *more, "alone"])
