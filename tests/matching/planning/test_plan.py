@@ -299,3 +299,17 @@ def test_what_is_sought_is_a_key():
     plan = plan_of([segment_of(*(f"title like '%oak{i}%'" for i in range(50)))])
     assert plan.unserved == ()
     assert sum(group.boxes for group in plan.groups) == 50
+
+
+def test_a_subscription_with_several_conditions_counts_once() -> None:
+    engine = tamis.Engine()
+    engine.subscribe_many(
+        {
+            str(number): f"(a = {number} or b contains text 'x{number}' or c like '%y{number}%z')"
+            " and not d contains text 'q'"
+            for number in range(40)
+        }
+    )
+    engine.settle()
+    assert engine.stats().subscriptions == 40
+    assert max(group.subscriptions for group in engine.plan().groups) <= 40

@@ -66,8 +66,10 @@ def slices_of(sieve: Sieve) -> Slices:
     return Slices(key, signature, (entry & 0xFFFFFFFF) - (entry >> 32))
 
 
-def access_of(sieve: Sieve, found: Sequence[Axis], known: Statistics | None = None) -> Access:
-    """How an event finds the boxes of a sieve."""
+def access_of(
+    sieve: Sieve, slot: Int64s, found: Sequence[Axis], known: Statistics | None = None
+) -> Access:
+    """How an event finds the boxes of a sieve, whose subscriptions have these slots."""
     known = _assumed(found) if known is None else known
     below, offset = accumulate_mass([*known.mass, None], sizes_of(found))
     count = len(sieve.base)
@@ -86,19 +88,14 @@ def access_of(sieve: Sieve, found: Sequence[Axis], known: Statistics | None = No
     met = np.bincount(signature, chance, minlength=count) * probability
     cost = probability * PROBE + met * np.where(sieve.width > 0, TEST, COPY)
     everywhere = (high - low + 1 == ranks) & (digits == 1)[signature]
-    unserved = distinct(slots_of(sieve)[everywhere])
-    subscriptions = _subscriptions(sieve, signature, count)
+    unserved = distinct(slot[everywhere])
+    subscriptions = _subscriptions(slot, signature, count)
     return Access(boxes, subscriptions, keys, probability, met, cost, unserved)
 
 
-def slots_of(sieve: Sieve) -> Int64s:
-    """The slot of each box."""
+def owners_of(sieve: Sieve) -> Int64s:
+    """The owner of each box: a slot, or the number of a condition."""
     return np.where(sieve.slot < 0, ~sieve.slot, sieve.slot).astype(np.int64)
-
-
-def count_slots(sieve: Sieve) -> int:
-    """Distinct slots of a sieve."""
-    return len(distinct(slots_of(sieve)))
 
 
 def sizes_of(found: Sequence[Axis]) -> Int64s:
@@ -213,8 +210,7 @@ def _windows(sieve: Sieve, signature: Int64s, ranks: Int64s) -> tuple[Int64s, In
     return low, np.where(kind == BETWEEN, reach, high)
 
 
-def _subscriptions(sieve: Sieve, signature: Int64s, count: int) -> Int64s:
+def _subscriptions(slot: Int64s, signature: Int64s, count: int) -> Int64s:
     """How many distinct slots each signature has."""
-    slot = slots_of(sieve)
     span = int(slot.max(initial=0)) + 1
     return np.bincount(distinct(signature * span + slot) // span, minlength=count)

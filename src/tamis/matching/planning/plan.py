@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays.types import Int64s
 from tamis.matching.axes.axis import Axis
 from tamis.matching.planning.access import (
     access_of,
     constraints_of,
-    count_slots,
     distinct,
+    owners_of,
     words_of,
 )
 from tamis.matching.planning.tables import Cells, Holdings, Tabular, figure
@@ -187,33 +188,33 @@ def plan_of(segments: Sequence[Segment], statistics: Expectations | None = None)
     groups: list[Group] = []
     unserved = [np.empty(0, np.int64)]
     for number, segment in enumerate(segments):
-        for residual, sieve, axes in _sieves(segment):
-            access = access_of(sieve, axes, None if statistics is None else statistics(axes))
+        for residual, sieve, slot, axes in _sieves(segment):
+            known = None if statistics is None else statistics(axes)
+            access = access_of(sieve, slot, axes, known)
             columns = [column.tolist() for column in (*access[:-1], sieve.width)]
             for words, figures in zip(words_of(sieve, axes), zip(*columns)):
                 row: tuple[Any, ...] = (words, *figures, residual, number)
                 groups.append(Group(*row))
-            table = segment.evaluation.entries.slot
-            slots = table[access.unserved] if residual else access.unserved
-            unserved.append(slots.astype(np.int64))
+            unserved.append(access.unserved)
     groups.sort(key=lambda group: -group.cost)
     slots = distinct(np.concatenate(unserved))
     return Plan(tuple(groups), tuple(slots[:MOST_UNSERVED].tolist()), len(slots))
 
 
 def stats_of(segments: Sequence[Segment], statistics: Expectations | None = None) -> Stats:
-    """How much some segments hold; each slot is in one of them, and in one of its sieves."""
+    """How much some segments hold; each slot is in one of them."""
     parts = dict.fromkeys([*_PARTS, "signatures", "lines"], 0)
     subscriptions, predicates = 0, 0
     for segment in segments:
-        codes = []
-        for _, sieve, axes in _sieves(segment):
+        codes, slots = [], []
+        for _, sieve, slot, axes in _sieves(segment):
             codes.append(constraints_of(sieve, axes))
-            subscriptions += count_slots(sieve)
+            slots.append(slot)
             arrays = {k: v for k, v in sieve._asdict().items() if isinstance(v, np.ndarray)}
             for part, name in _PARTS.items():
                 parts[part] += arrays.pop(name).nbytes
             parts["signatures"] += sum(array.nbytes for array in arrays.values())
+        subscriptions += len(distinct(np.concatenate(slots)))
         predicates += len(distinct(np.concatenate(codes)))
         parts["lines"] += sum(map(_line_bytes, segment.axes))
     plan = plan_of(segments, statistics)
@@ -230,10 +231,13 @@ def stats_of(segments: Sequence[Segment], statistics: Expectations | None = None
     )
 
 
-def _sieves(segment: Segment) -> Iterator[tuple[bool, Sieve, list[Axis]]]:
-    """The sieves of a segment with their axes, and whether what they find is tested further."""
+def _sieves(segment: Segment) -> Iterator[tuple[bool, Sieve, Int64s, list[Axis]]]:
+    """The sieves of a segment: whether what they find is tested further, the slot of each box, and
+    the axes."""
+    table = segment.evaluation.entries.slot
     for number, (sieve, axes) in enumerate(segment.sieves()):
-        yield number > 0, sieve.arrays, axes
+        owner = owners_of(sieve.arrays)
+        yield number > 0, sieve.arrays, table[owner].astype(np.int64) if number else owner, axes
 
 
 def _line_bytes(axis: Axis) -> int:
