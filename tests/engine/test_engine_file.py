@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -137,3 +139,29 @@ def test_segments_of_another_layout_are_compiled_again(
     loaded = Engine.load(tmp_path / "older")
     for event in ({"x": 1}, {"x": 1, "y": 2}, {"t": "an oak"}):
         assert sorted(loaded.match(event)) == sorted(engine.match(event))
+
+
+@pytest.mark.slow
+def test_two_builds_from_the_same_input_are_identical(tmp_path: Path) -> None:
+    """Also in processes that hash strings differently."""
+    program = """
+import sys, warnings
+from tamis import Engine
+warnings.simplefilter("ignore")
+rows = {
+    str(n): f"(a = {n} or b contains text 'x{n % 7}' ignoring case or c like '%y{n}%z') and d{n % 5} < {n}"
+    f" unless e{n % 11} in ('p', 'q{n}') and f matches '[ab]{n % 13}+'"
+    for n in range(1_500)
+}
+engine = Engine()
+engine.subscribe_many(rows)
+engine.settle()
+engine.save(sys.argv[1])
+"""
+    files = []
+    for seed in ("1", "2"):
+        path = tmp_path / seed
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", program, str(path)], env=environment, check=True)
+        files.append(path.read_bytes())
+    assert files[0] == files[1]
