@@ -39,6 +39,7 @@ SELECTION = {
     "matching.segments.merging": "matching/segments/test_merging.py",
     "matching.sieve": "matching/sieve/test_sieve.py",
     "matching.sieve.listed": "matching/segments/test_lists.py",
+    "operators.schedules": "operators/test_schedules.py",
     "published.boxes": "published/frame/test_comparisons.py",
     "published.clusters": "published/clusters/test_equality_clusters.py",
     "published.clusters.equality_preferred": "published/clusters/test_equality_preferred.py",

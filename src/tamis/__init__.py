@@ -25,6 +25,7 @@ from tamis.errors import (
     LimitError,
     MissingExtraError,
     NeverMatchesWarning,
+    OperatorWarning,
     ParseError,
     RejectedWarning,
     SchemaError,
@@ -49,6 +50,7 @@ from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.model.timestamp import Timestamp
 from tamis.operators.operator import Operator
+from tamis.operators.registry import operator
 from tamis.predicates.expression import Expression, all_of, any_of
 from tamis.predicates.facts import Facts, KnownFacts
 
@@ -75,6 +77,7 @@ __all__ = [
     "MissingExtraError",
     "NeverMatchesWarning",
     "Operator",
+    "OperatorWarning",
     "ParseError",
     "Rejected",
     "RejectedWarning",
@@ -104,6 +107,7 @@ __all__ = [
     "from_json",
     "hull",
     "intersect",
+    "operator",
     "overlaps",
     "parse",
     "pattern",

@@ -18,6 +18,7 @@
     NeverMatchesWarning      a subscription that contradicts itself (a UserWarning)
     CostlyWarning            a subscription that slows down every event (a UserWarning)
     RejectedWarning          faulty subscriptions in a table (a UserWarning)
+    OperatorWarning          an operator that failed repeatedly is switched off (a UserWarning)
 
 A message says what is wrong, where, and what to do about it.
 """
@@ -129,6 +130,10 @@ class CostlyWarning(UserWarning):
 
 class IncompleteWarning(UserWarning):
     """Nobody can tell whether an event matches: an operator failed, or a limit was reached."""
+
+
+class OperatorWarning(UserWarning):
+    """An operator failed repeatedly and is switched off for a while."""
 
 
 class RejectedWarning(UserWarning):

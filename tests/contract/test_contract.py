@@ -44,6 +44,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
     pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
     pytest.mark.filterwarnings("ignore::tamis.errors.IncompleteWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.OperatorWarning"),
 ]
 
 

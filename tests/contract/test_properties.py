@@ -41,6 +41,7 @@ from tests.strategies import EXTRA, VALUES, attribute_expressions, comparisons, 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::tamis.errors.NeverMatchesWarning"),
     pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.errors.OperatorWarning"),
 ]
 
 PARENTS = {"red": ["blue"], "Red": ["red", ""], "10.0.0.1": []}

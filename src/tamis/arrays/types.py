@@ -17,6 +17,7 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 UInt16s = NDArray[np.uint16]
 UInt64s = NDArray[np.uint64]
+Float32s = NDArray[np.float32]
 Float64s = NDArray[np.float64]
 Numerics = Int64s | UInt64s | Float64s
 """Numbers as events have them: in 64 bits, whatever the type."""

@@ -7,11 +7,13 @@ An operator is called as ``function(event, *arguments)``: constants come as Pyth
 quantities as they are, variables as None. Without variables it returns True, False, or None for
 unknown. With variables it returns rows, one value for each variable in order (a bare value if
 there is one), or None for unknown. Whatever it raises makes the call FAILED, with a reason.
+
+Who makes the calls is up to the operator (``OperatorLike.call``): what it gives is read here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Protocol
 
@@ -29,16 +31,27 @@ _LONGEST = 300
 """Characters of a reason that are shown."""
 
 
+class Failure:
+    """What an operator gives that cannot say anything."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem[:_LONGEST]
+
+    @classmethod
+    def raised(cls, error: BaseException) -> Failure:
+        """The failure of an operator that raised an error."""
+        return cls(f"raised {type(error).__name__}: {error}".removesuffix(": "))
+
+
 class OperatorLike(Protocol):
     """What a call needs of an operator."""
 
     @property
-    def function(self) -> Callable[..., Any]:
-        """What is called with the event and the arguments."""
-
-    @property
     def paths(self) -> tuple[Path, ...] | None:
         """The attributes that it reads; None if it may look at everything."""
+
+    def call(self, event: Event, arguments: tuple[Any, ...]) -> Any:
+        """Its result as it gives it, or a ``Failure``; it may also raise."""
 
 
 class Calls:
@@ -67,54 +80,82 @@ class Calls:
 
     def table(self, node: Call, choice: Choice) -> tuple[Table, str]:
         """What a call gives under a choice of elements, and why it failed if it did."""
-        names = list(dict.fromkeys(each.name for each in node.arguments if type(each) is Variable))
-        numbered = tuple(
-            names.index(each.name) if isinstance(each, Variable) else each
-            for each in node.arguments
-        )
+        names, numbered = numbered_variables(node)
         seen = part_of(choice, self.paths(node)) if choice else ()
         key = (node.name, numbered, seen)
         rows = self._made.get(key)
         if rows is None:
             rows = self._made[key] = self._call(node, numbered, choice)
-        return Table(tuple(names), rows), f"{node} {rows.problem}" if rows.problem else ""
+        return Table(names, rows), f"{node} {rows.problem}" if rows.problem else ""
 
-    def _call(self, node: Call, numbered: tuple[Any, ...], choice: Choice) -> Rows:
+    def _call(self, node: Call, numbered: Numbered, choice: Choice) -> Rows:
         operator = self._operators.get(node.name)
         if operator is None:
             return Rows.failed("has no operator of that name")
-        columns = [each for each in numbered if type(each) is int]
         try:
             event = bound_event(self._event, choice, self.paths(node))
-            given = operator.function(event, *map(_argument, node.arguments))
-            if columns and given is not None:
-                return self._rows(given, columns)
+            given = operator.call(event, argument_values(node))
         except Exception as error:  # whatever an operator raises is its failure, and is reported
-            said = f"raised {type(error).__name__}: {error}".removesuffix(": ")
-            return Rows.failed(said[:_LONGEST])
-        if given is None:
-            return Rows((), UNKNOWN)
-        truth = to_value(given) if type(given).__module__ == "numpy" else given
-        if type(truth) is bool:
-            return Rows((), TRUE if truth else FALSE)
-        what = type(given).__name__
-        return Rows.failed(f"gave a {what} in place of true, false or None for unknown")
+            given = Failure.raised(error)
+        return read_result(given, variable_columns(numbered), self._limit)
 
-    def _rows(self, given: Any, columns: list[int]) -> Rows:
-        """The rows with one value for each variable; those that disagree with themselves go."""
-        if isinstance(given, bool | str | bytes | Mapping) or not isinstance(given, Iterable):
-            return Rows.failed(f"gave a {type(given).__name__} in place of rows for its variables")
-        rows = []
-        for number, raw in enumerate(islice(given, self._limit + 1)):
-            if number == self._limit:
-                return Rows.failed(f"gave more than {self._limit:,} rows, the limit of bindings")
-            values = (raw,) if len(columns) == 1 else raw
-            if not isinstance(values, tuple | list) or len(values) != len(columns):
-                return Rows.failed(f"gave {str(raw)[:50]!r} in place of {len(columns)} values")
-            row = _agreed(map(_bound, values), columns)
-            if row is not None:
-                rows.append(row)
-        return Rows(rows, TRUE if rows else FALSE)
+
+Numbered = tuple[Argument | int, ...]
+"""Arguments with a number in the place of each variable: equal for equivalent calls."""
+
+
+def numbered_variables(node: Call) -> tuple[tuple[str, ...], Numbered]:
+    """The names of a call's variables, and its arguments with their numbers in their places."""
+    names = list(dict.fromkeys(each.name for each in node.arguments if type(each) is Variable))
+    numbered = tuple(
+        names.index(each.name) if isinstance(each, Variable) else each for each in node.arguments
+    )
+    return tuple(names), numbered
+
+
+def variable_columns(numbered: Numbered) -> list[int]:
+    """The variables of a call in the order of its arguments, by number."""
+    return [each for each in numbered if type(each) is int]
+
+
+def argument_values(node: Call) -> tuple[Any, ...]:
+    """The arguments as an operator gets them."""
+    return tuple(map(_argument, node.arguments))
+
+
+def read_result(given: Any, columns: list[int], limit: int) -> Rows:
+    """What an operator gave, checked; ``columns`` are the variables in the order of arguments."""
+    if isinstance(given, Failure):
+        return Rows.failed(given.problem)
+    if given is None:
+        return Rows((), UNKNOWN)
+    if columns:
+        try:
+            return _rows(given, columns, limit)
+        except Exception as error:  # raised by an operator that gives its rows one by one
+            return Rows.failed(Failure.raised(error).problem)
+    truth = to_value(given) if type(given).__module__ == "numpy" else given
+    if type(truth) is bool:
+        return Rows((), TRUE if truth else FALSE)
+    what = type(given).__name__
+    return Rows.failed(f"gave a {what} in place of true, false or None for unknown")
+
+
+def _rows(given: Any, columns: list[int], limit: int) -> Rows:
+    """The rows with one value for each variable; those that disagree with themselves go."""
+    if isinstance(given, bool | str | bytes | Mapping) or not isinstance(given, Iterable):
+        return Rows.failed(f"gave a {type(given).__name__} in place of rows for its variables")
+    rows = []
+    for number, raw in enumerate(islice(given, limit + 1)):
+        if number == limit:
+            return Rows.failed(f"gave more than {limit:,} rows, the limit of bindings")
+        values = (raw,) if len(columns) == 1 else raw
+        if not isinstance(values, tuple | list) or len(values) != len(columns):
+            return Rows.failed(f"gave {str(raw)[:50]!r} in place of {len(columns)} values")
+        row = _agreed(map(_bound, values), columns)
+        if row is not None:
+            rows.append(row)
+    return Rows(rows, TRUE if rows else FALSE)
 
 
 def _agreed(values: Iterable[Bound], columns: list[int]) -> tuple[Bound, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,7 +39,9 @@ from tamis.model.limits import LIMITS, Limits
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.model.taxonomy.taxonomy import Taxonomy
-from tamis.operators.operator import Operator, to_operators
+from tamis.operators.guarded import GuardedOperators
+from tamis.operators.operator import Operator
+from tamis.operators.registry import KnownOperators
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
     from tamis.matching.planning.cost import Cost
     from tamis.matching.planning.plan import Plan
 
+_LEARNED = "tamis/learned of calls"
+"""The attachment with what is known of calls."""
 _MOST = 2**31 - 1
 """Matches of one event: no limit is larger."""
 
@@ -63,7 +68,9 @@ class Engine:
     subscriptions are then checked against it. Without one, ``taxonomy`` (a mapping from a term to
     its parents) gives ``is a`` its meaning, on all attributes unless it is ``Taxonomies``.
     ``prefixes`` are those of IRIs in graph patterns. ``operators`` are functions that subscriptions
-    may call, by name. ``matcher`` is the name of one, or an ``Algorithm`` with its options.
+    may call, by name, beside those declared with ``@tamis.operator``; ``schedule`` is the order in
+    which they are called (``adaptive``, ``sub_order``, ``sequential``, ``history``). ``matcher`` is
+    the name of one, or an ``Algorithm`` with its options.
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class Engine:
         taxonomy: Taxonomies | TaxonomyLike | None = None,
         prefixes: Mapping[str, str] | None = None,
         operators: Mapping[str, Operator | Callable[..., Any]] | None = None,
+        schedule: str = "adaptive",
         limits: Limits = LIMITS,
     ) -> None:
         if not isinstance(limits, Limits):
@@ -81,12 +89,13 @@ class Engine:
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.from_json(schema, limits)
         taxonomies = vocabulary(schema, Taxonomies.given(taxonomy))
-        world = World(taxonomies, limits, to_operators(operators or {}))
+        guarded = GuardedOperators(KnownOperators(operators), limits.bindings)
+        world = World(taxonomies, limits, guarded)
         self.matcher = matcher
         self.limits = limits
         self.attachments: dict[str, Any] = {}
         """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
-        self.subscriptions = Subscriptions(world, schema, prefixes, matcher)
+        self.subscriptions = Subscriptions(world, schema, prefixes, matcher, schedule)
         """The subscriptions themselves; they return remarks where the engine warns."""
         self.loader = Loader(self.subscriptions)
         """What takes in tables, likewise."""
@@ -211,8 +220,8 @@ class Engine:
         If a subscription cannot be decided, because an operator failed or a limit was reached, you
         get an ``IncompleteWarning``; ``matches`` and ``match_batch`` list such pairs as data.
         """
-        store, matcher, _ = self.subscriptions.index
-        slots, answers = matcher.match(self._event(event))
+        store = self.subscriptions.index.store
+        slots, answers, _ = self.subscriptions.index.match(self._event(event))
         if answers:
             for pair in incomplete_of(store.ids, slots, answers):
                 warnings.warn(str(pair), IncompleteWarning, stacklevel=2)
@@ -221,8 +230,9 @@ class Engine:
     def matches(self, event: Event | Mapping[str, Any]) -> EventMatches:
         """The subscriptions that an event matches, each with the values of its variables, and in
         ``incomplete`` those that could not be decided."""
-        store, matcher, _ = self.subscriptions.index
-        return EventMatches(store.ids, *matcher.match(self._event(event)))
+        index = self.subscriptions.index
+        slots, answers, _ = index.match(self._event(event))
+        return EventMatches(index.store.ids, slots, answers)
 
     def first(self, event: Event | Mapping[str, Any]) -> str | None:
         """The id of one subscription that the event matches, or None."""
@@ -230,7 +240,7 @@ class Engine:
 
     def count(self, event: Event | Mapping[str, Any]) -> int:
         """How many subscriptions an event matches."""
-        return len(self.subscriptions.index.matcher.match(self._event(event)).slots)
+        return len(self.subscriptions.index.match(self._event(event)).slots)
 
     def match_batch(self, events: Any, *, limit: int | None = None, threads: int = 1) -> Matches:
         """Match many events: an Arrow table or batch, a frame, or an iterable of mappings.
@@ -240,27 +250,28 @@ class Engine:
         """
         from tamis.matching.pairs import joined
 
-        store, matcher, _ = self.subscriptions.index
-        found = pairs_of(matcher.view(), self._batches(events), _checked_limit(limit), threads)
+        index = self.subscriptions.index
+        found = pairs_of(index.view(), self._batches(events), _checked_limit(limit), threads)
         chunks = [chunk for chunk in found if len(chunk.row)]
         pairs = joined(chunks)
         if any(ours.row[-1] > theirs.row[0] for ours, theirs in pairwise(chunks)):
             pairs = pairs.take(pairs.row.argsort(kind="stable"))  # rows ascend within a chunk
-        return Matches(pairs, store.ids)
+        return Matches(pairs, index.store.ids)
 
     def match_chunks(
         self, events: Any, *, limit: int | None = None, threads: int = 1
     ) -> Iterator[Matches]:
         """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
-        store, matcher, _ = self.subscriptions.index
+        index = self.subscriptions.index
         most = _checked_limit(limit)
-        return _chunks(pairs_of(matcher.view(), self._batches(events), most, threads), store.ids)
+        found = pairs_of(index.view(), self._batches(events), most, threads)
+        return _chunks(found, index.store.ids)
 
     def count_batch(self, events: Any) -> list[int]:
         """How many subscriptions each of many events matches."""
         import numpy as np
 
-        view = self.subscriptions.index.matcher.view()
+        view = self.subscriptions.index.view()
         counts: list[int] = []
         for batch in self._batches(events):
             found = np.zeros(len(batch), np.int64)
@@ -326,7 +337,7 @@ class Engine:
         these (``AlgorithmStats``)."""
         from tamis.matching.planning.plan import stats_of
 
-        store, matcher, _ = self.subscriptions.index
+        store, matcher = self.subscriptions.index[:2]
         measures, learns = capability(matcher, Measures), capability(matcher, Learns)
         if measures is not None:
             found = measures.stats()
@@ -350,7 +361,7 @@ class Engine:
         from tamis.matching.planning.plan import plan_of
         from tamis.matching.segments.sample import statistics_of
 
-        store, matcher, _ = self.subscriptions.index
+        store, matcher = self.subscriptions.index[:2]
         if capability(matcher, Measures) is not None:
             raise UnsupportedError(
                 f"the matcher {self.matcher!r} has no access keys to plan with; stats() shows "
@@ -362,12 +373,13 @@ class Engine:
             known = statistics_of(self._batches(events))
         found = plan_of([] if learns is None else learns.segments(), known)
         unserved = tuple(store.ids[int(slot)] for slot in found.unserved)
-        return dataclasses.replace(found, unserved=unserved)
+        schedule = self.subscriptions.index.deciding.plan()
+        return dataclasses.replace(found, unserved=unserved, schedule=schedule)
 
     def attributes(self) -> frozenset[str] | None:
         """The outermost keys of all attributes that the subscriptions speak of; None if that is
         not known, so that any may matter."""
-        _, matcher, _ = self.subscriptions.index
+        matcher = self.subscriptions.index.matcher
         names = capability(matcher, NamesAttributes)
         return None if names is None else names.keys()
 
@@ -385,16 +397,24 @@ class Engine:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine, with its ``attachments``, to a file, which is whole or not there."""
-        store, matcher, _ = self.subscriptions.index
+        store, matcher = self.subscriptions.index[:2]
         settings = {
             "matcher": matcher_to_json(self.matcher),
             **self._knowledge(),
             "prefixes": self.subscriptions.reader.prefixes,
         }
-        operators = sorted(self.subscriptions.world.operators)
+        operators = sorted(self._needed_operators())
         if operators:
             settings["operators"] = operators
+            settings["schedule"] = self.subscriptions.deciding.schedule
+            learned = json.dumps(self.subscriptions.index.deciding.learned()).encode()
+            self.attachments[_LEARNED] = learned
         save_engine(path, settings, store, matcher, self.attachments)
+
+    def _needed_operators(self) -> set[str]:
+        """The operators that were given, or called."""
+        known = self.subscriptions.world.operators.known  # type: ignore[attr-defined]
+        return {*known.given, *known.used}
 
     def _knowledge(self) -> dict[str, Any]:
         """Schema or taxonomy as settings, which are JSON."""
@@ -417,7 +437,8 @@ class Engine:
         file holds no functions: give the ``operators`` of the saved engine again.
         """
         file, settings = open_engine(path, verify)
-        missing = [name for name in settings.pop("operators", []) if name not in (operators or {})]
+        known = KnownOperators(operators)
+        missing = [name for name in settings.pop("operators", []) if name not in known]
         if missing:
             raise StorageError(
                 f"{os.fspath(path)} needs the operators {', '.join(missing[:10])}: "
@@ -429,6 +450,9 @@ class Engine:
             engine = cls(limits=limits, operators=operators, **settings)
             engine.subscriptions.use(restore_store(file, verify), engine.schema)
             engine.attachments = attachments_of(file)
+            learned = engine.attachments.get(_LEARNED)
+            if learned:
+                engine.subscriptions.index.deciding.learn(json.loads(bytes(learned)))
             if not restore_matcher(engine.subscriptions.index.matcher, file):
                 engine.loader.compile()
         except (KeyError, TypeError, ValueError) as error:

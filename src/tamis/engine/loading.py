@@ -92,7 +92,7 @@ class Loader:
 
         subscriptions = self._subscriptions
         with subscriptions._lock:
-            store, matcher, _ = subscriptions.index
+            store, matcher = subscriptions.index[:2]
             load = matcher.load()
             bulk = Bulk(subscriptions.reader, load, len(store.ids), collect)
             for block in blocks:
@@ -122,7 +122,7 @@ class Loader:
 
         subscriptions = self._subscriptions
         subscriptions.tidy_whole()
-        store, matcher, _ = subscriptions.index
+        store, matcher = subscriptions.index[:2]
         load = matcher.load()
         bulk = Bulk(subscriptions.reader, load, 0, collect=False)
         rows = (Row(slot, str(slot), text) for slot, text in enumerate(store.texts))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.arrays.sharing import Lockable
 from tamis.bindings.evaluation import World
+from tamis.engine.deciding import Deciding, DecidingView, check_schedule
 from tamis.engine.reader import (
     PreparedSubscription,
     Remark,
@@ -29,14 +30,16 @@ from tamis.errors import (
 )
 from tamis.matching.capabilities import Learns, Renumbers, TakesShapes, capability
 from tamis.matching.fallbacks import Fallbacks
-from tamis.matching.protocol import Matcher
+from tamis.matching.protocol import Matcher, View
 from tamis.matching.setting import Setting, Slot
+from tamis.model.events.event import Event
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.predicates.expression import Expression
 
 if TYPE_CHECKING:
     from tamis.engine.shapes import ShapedSubscription
+    from tamis.matching.pairs import Hits
 
 
 def _sieve(setting: Setting) -> Matcher:
@@ -69,6 +72,16 @@ class Index(NamedTuple):
     matcher: Matcher
     by_shape: TakesShapes | None
     """The matcher, if it takes shapes."""
+    deciding: Deciding
+
+    def match(self, event: Event) -> Hits:
+        """The subscriptions that one event matches."""
+        hits = self.matcher.match(event)
+        return self.deciding.hits(hits, event) if hits.open else hits
+
+    def view(self) -> View:
+        """What there is now, for many events."""
+        return DecidingView(self.matcher.view(), self.deciding)
 
 
 class Subscriptions(Lockable):
@@ -83,8 +96,11 @@ class Subscriptions(Lockable):
         schema: Schema | None,
         prefixes: Mapping[str, str] | None,
         matcher: str | Algorithm,
+        schedule: str = "adaptive",
     ) -> None:
         super().__init__()
+        check_schedule(schedule)
+        self.deciding = Deciding(schedule, tested=matcher == "sieve")
         if not isinstance(matcher, Algorithm) and matcher not in MATCHERS:
             hint = suggestion(str(matcher), MATCHERS) or "there are " + ", ".join(MATCHERS)
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")
@@ -110,7 +126,7 @@ class Subscriptions(Lockable):
         self._set(store, self._make(self._setting(store, self.world, schema)))
 
     def _set(self, store: Store, matcher: Matcher) -> None:
-        self.index = Index(store, matcher, capability(matcher, TakesShapes))
+        self.index = Index(store, matcher, capability(matcher, TakesShapes), self.deciding)
 
     def _setting(self, store: Store, world: World, schema: Schema | None) -> Setting:
         def expression(slot: Slot) -> Expression:
@@ -119,7 +135,8 @@ class Subscriptions(Lockable):
                 found = store.keep(slot, self.reader.parse(store.texts[slot]))
             return found
 
-        setting = Setting(world, expression, self.fallbacks)
+        self.deciding = self.deciding.renewed(world, expression)
+        setting = Setting(world, expression, self.fallbacks, defers=self.deciding.defers)
         return setting if schema is None else setting._replace(event_type=schema.event_type)
 
     def _new_setting(self, store: Store, world: World | None = None) -> Setting:
@@ -152,7 +169,7 @@ class Subscriptions(Lockable):
     ) -> None:
         """Put a subscription in the place of the one with the same id, in one step; if the matcher
         refuses it, nothing has changed."""
-        store, matcher, by_shape = self.index
+        store, matcher, by_shape = self.index[:3]
         if old is not None and not replace:
             raise DuplicateIdError(EXISTS.format(new.id))
         gone = [] if old is None or old in store.disabled else [old]
@@ -176,7 +193,7 @@ class Subscriptions(Lockable):
     def remove(self, id: str) -> None:
         """Remove a subscription."""
         with self._lock:
-            store, matcher, _ = self.index
+            store, matcher = self.index[:2]
             slot = self.slot(id)
             if slot not in store.disabled:
                 matcher.remove([slot])
@@ -185,7 +202,7 @@ class Subscriptions(Lockable):
 
     def tidy(self) -> None:
         """Give the slots of removed subscriptions back, if they are many."""
-        store, matcher, _ = self.index
+        store, matcher = self.index[:2]
         if store.waste <= max(_WASTE, len(store)):
             return
         import numpy as np
@@ -259,7 +276,7 @@ class Subscriptions(Lockable):
     def _change_world(self, world: World) -> None:
         from tamis.matching.covers.covers import cover_of
 
-        store, matcher, _ = self.index
+        store, matcher = self.index[:2]
         setting = self._new_setting(store, world)
         renumbers = capability(matcher, Renumbers)
         slots = store.slots() if renumbers is None else renumbers.slots_of_terms()

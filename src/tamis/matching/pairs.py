@@ -4,9 +4,12 @@ made distinct, limited and decided.
     row      0    0    2    2
     slot     7    9    7    4
     answer   ·    ·    ·    {?d: 120}, or why nobody can tell
+    open     no   yes  no   no
 
 Most pairs come from boxes and say no more than that they match. The answer is there where the
 oracle was asked: with the substitution that it found, or with the reason why a pair is incomplete.
+Open pairs are undecided: what they need is expensive, so that it is done for many of them together
+(``Setting.defers``).
 """
 
 from __future__ import annotations
@@ -18,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
-from tamis.arrays.types import Answers
-from tamis.bindings.evaluation import Answer, Trial, World
+from tamis.arrays.types import Answers, Flags
+from tamis.bindings.evaluation import Answer, Trial
 from tamis.matching.batch import Batch
-from tamis.matching.setting import Expressions, Slot
+from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.predicates.truth import FAILED, TRUE
 
@@ -33,6 +36,8 @@ class Pairs(NamedTuple):
     slot: NDArray[np.int32]
     answer: Answers | None = None
     """What the oracle said of each; None if it was not asked, or had nothing to say."""
+    open: Flags | None = None
+    """Which pairs are undecided; None if all are decided."""
 
     def shifted(self, rows: int) -> Pairs:
         """The same pairs, as many rows further on."""
@@ -41,7 +46,8 @@ class Pairs(NamedTuple):
     def take(self, kept: NDArray[Any]) -> Pairs:
         """Some of the pairs, by a mask or by their places."""
         answer = None if self.answer is None else self.answer[kept]
-        return Pairs(self.row[kept], self.slot[kept], answer)
+        open_ = None if self.open is None else self.open[kept]
+        return Pairs(self.row[kept], self.slot[kept], answer, open_)
 
     def failed(self) -> NDArray[np.bool_]:
         """Which pairs are incomplete: no match, but perhaps one if nothing had failed."""
@@ -56,6 +62,8 @@ class Hits(NamedTuple):
     slots: list[Slot]
     answers: Mapping[Slot, Answer] = {}
     """What the oracle has to say besides: solutions, and of slots that are incomplete why."""
+    open: Sequence[Slot] = ()
+    """Slots that are undecided."""
 
 
 def joined(several: Sequence[Pairs]) -> Pairs:
@@ -63,22 +71,30 @@ def joined(several: Sequence[Pairs]) -> Pairs:
     nothing = np.empty(0, np.int32)
     row = np.concatenate([nothing, *(pairs.row for pairs in several)])
     slot = np.concatenate([nothing, *(pairs.slot for pairs in several)])
+    open_ = None
+    if any(pairs.open is not None for pairs in several):
+        flags = (
+            np.zeros(len(each.row), bool) if each.open is None else each.open for each in several
+        )
+        open_ = np.concatenate(list(flags))
     if all(pairs.answer is None for pairs in several):
-        return Pairs(row, slot)
+        return Pairs(row, slot, None, open_)
     answers = [
         np.full(len(pairs.row), None) if pairs.answer is None else pairs.answer for pairs in several
     ]
-    return Pairs(row, slot, np.concatenate(answers))
+    return Pairs(row, slot, np.concatenate(answers), open_)
 
 
 def distinct(several: Sequence[Pairs]) -> Pairs:
-    """Pairs by ascending row, each once; one that matches in one way is not incomplete."""
+    """Pairs by ascending row, each once; one that matches in one way is not incomplete or open."""
     pairs = joined(several)
     keys = pairs.row.astype(np.int64) << 32 | pairs.slot
-    if pairs.answer is None:
+    if pairs.answer is None and pairs.open is None:
         keys = np.unique(keys)
         return Pairs((keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32))
-    order = np.lexsort((pairs.failed(), keys))
+    order = np.lexsort(
+        (pairs.failed() if pairs.open is None else pairs.failed() | pairs.open, keys)
+    )
     ordered = keys[order]
     first = np.ones(len(order), bool)
     first[1:] = ordered[1:] != ordered[:-1]
@@ -86,22 +102,33 @@ def distinct(several: Sequence[Pairs]) -> Pairs:
 
 
 def limited(found: Iterable[Pairs], rows: int, limit: int | None) -> Iterator[Pairs]:
-    """Pairs without those beyond a limit for each row; incomplete ones do not count."""
+    """Pairs without those beyond a limit for each row; incomplete and open ones do not count."""
     if limit is None:
         yield from found
         return
     taken = np.zeros(rows, np.int32)
     for pairs in found:
-        if pairs.answer is None:
+        if pairs.answer is None and pairs.open is None:
             yield pairs.take(mark_within(pairs.row, taken, limit))
             continue
-        kept = pairs.failed()
+        kept = pairs.failed() if pairs.open is None else pairs.failed() | pairs.open
         matching = np.flatnonzero(~kept)
         kept[matching] = mark_within(pairs.row[matching], taken, limit)
         yield pairs.take(kept)
 
 
-def answered(pairs: Pairs, batch: Batch, expressions: Expressions, world: World) -> Pairs:
+def answered(pairs: Pairs, batch: Batch, setting: Setting) -> Pairs:
+    """Those of some pairs that the oracle finds to match, or cannot tell; and the open ones."""
+    if setting.defers is None or not len(pairs.row):
+        return _asked(pairs, batch, setting)
+    open_ = setting.defers(pairs.slot)
+    if open_.all():
+        return pairs._replace(open=open_)
+    deferred = pairs.take(open_)._replace(open=np.ones(open_.sum(), bool))
+    return joined([deferred, _asked(pairs.take(~open_), batch, setting)])
+
+
+def _asked(pairs: Pairs, batch: Batch, setting: Setting) -> Pairs:
     """Those of some pairs that the oracle finds to match, or cannot tell."""
     answers = np.empty(len(pairs.row), np.object_)
     kept = np.zeros(len(pairs.row), bool)
@@ -109,8 +136,8 @@ def answered(pairs: Pairs, batch: Batch, expressions: Expressions, world: World)
     last = -1
     for place, (row, slot) in enumerate(zip(pairs.row.tolist(), pairs.slot.tolist())):
         if trial is None or row != last:
-            trial, last = Trial(batch.event(row), world), row
-        answer = trial.answer(expressions(slot))
+            trial, last = Trial(batch.event(row), setting.world), row
+        answer = trial.answer(setting.expressions(slot))
         if answer.truth in (TRUE, FAILED):
             kept[place] = True
             answers[place] = answer if answer.says_more else None
@@ -121,6 +148,9 @@ def answered(pairs: Pairs, batch: Batch, expressions: Expressions, world: World)
 
 def hits_of(pairs: Pairs) -> Hits:
     """What the pairs of one event say."""
+    if pairs.open is not None:
+        found = hits_of(pairs.take(~pairs.open)._replace(open=None))
+        return found._replace(open=pairs.slot[pairs.open].tolist())
     if pairs.answer is None:
         return Hits(pairs.slot.tolist())
     said = zip(pairs.slot.tolist(), pairs.answer)
@@ -128,18 +158,24 @@ def hits_of(pairs: Pairs) -> Hits:
     return Hits(pairs.take(~pairs.failed()).slot.tolist(), answers)
 
 
-def asked_hits(event: Event, slots: Iterable[Slot], expressions: Expressions, world: World) -> Hits:
-    """Those of some subscriptions that the oracle finds one event to match, or cannot tell."""
-    trial = Trial(event, world)
+def asked_hits(event: Event, slots: Iterable[Slot], setting: Setting) -> Hits:
+    """Those of some subscriptions that the oracle finds one event to match, or cannot tell; and
+    the open ones."""
+    deferred: list[Slot] = []
+    if setting.defers is not None:
+        every = np.fromiter(slots, np.int32)
+        open_ = setting.defers(every)
+        deferred, slots = every[open_].tolist(), every[~open_].tolist()
+    trial = Trial(event, setting.world)
     found: list[Slot] = []
     answers: dict[Slot, Answer] = {}
     for slot in slots:
-        answer = trial.answer(expressions(slot))
+        answer = trial.answer(setting.expressions(slot))
         if answer.truth == TRUE:
             found.append(slot)
         if answer.says_more:
             answers[slot] = answer
-    return Hits(found, answers)
+    return Hits(found, answers, deferred)
 
 
 @kernel

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.arrays.sharing import Lockable
-from tamis.bindings.evaluation import World
 from tamis.matching.batch import Batch
 from tamis.matching.pairs import Hits, Pairs, answered, asked_hits, limited
 from tamis.matching.setting import Setting, Slot
@@ -56,26 +55,30 @@ class Scan(Lockable):
     def view(self) -> ScanView:
         """What there is now."""
         with self._lock:
-            return ScanView(self._expressions.copy(), self._setting.world)
+            return ScanView(self._expressions.copy(), self._setting)
 
 
 class ScanView(NamedTuple):
     """The expressions of one moment."""
 
     expressions: Mapping[Slot, Expression]
-    world: World
+    setting: Setting
 
     def match(self, event: Event) -> Hits:
         """The subscriptions that one event matches."""
-        return asked_hits(event, self.expressions, self.expressions.__getitem__, self.world)
+        return asked_hits(event, self.expressions, self._own())
 
     def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """The pairs of many events, a chunk for each event."""
         slots = np.fromiter(self.expressions, np.int32)
         for row in range(len(batch)):
             every = Pairs(np.full(len(slots), row, np.int32), slots)
-            found = answered(every, batch, self.expressions.__getitem__, self.world)
+            found = answered(every, batch, self._own())
             yield from limited([found], len(batch), limit)
+
+    def _own(self) -> Setting:
+        """The setting with these expressions; nothing is deferred, for the oracle decides all."""
+        return self.setting._replace(expressions=self.expressions.__getitem__, defers=None)
 
 
 class ScanLoad:

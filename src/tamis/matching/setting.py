@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.bindings.evaluation import World
 from tamis.matching.fallbacks import Fallbacks
@@ -11,11 +11,19 @@ from tamis.model.paths import Path
 from tamis.model.schema.schema import EVENT_TYPE
 from tamis.predicates.expression import Expression
 
+if TYPE_CHECKING:
+    from tamis.arrays.types import Flags, Slots
+
 Slot = int
 """The small integer of a subscription; the engine gives out each once."""
 
 Expressions = Callable[[Slot], Expression]
 """The expression of each slot, for what only the oracle can tell."""
+
+
+Deferral = Callable[["Slots"], "Flags"]
+"""Which of some subscriptions a matcher leaves undecided where attributes do not decide: those
+with calls or patterns, which whoever matches decides for many pairs together."""
 
 
 class Setting(NamedTuple):
@@ -26,3 +34,5 @@ class Setting(NamedTuple):
     fallbacks: Fallbacks
     event_type: Path = (EVENT_TYPE,)
     """The attribute that has the types of an event."""
+    defers: Deferral | None = None
+    """None: the matcher asks the oracle itself."""

@@ -72,6 +72,8 @@ class Plan(Tabular):
     """Slots, in an engine's plan ids, at most ``MOST_UNSERVED``, that no key serves: with a box
     that every event meets, or every event that has some attributes, whatever their values."""
     unserved_count: int
+    schedule: Any = None
+    """In an engine's plan, the operator calls and their order (``CallPlan``); None without."""
 
     @property
     def boxes(self) -> int:

@@ -60,6 +60,7 @@ class SieveView:
         snapshot = self.snapshot
         slots: list[Slot] = []
         asked: list[Slot] = []
+        open_: list[Slot] = []
         answers: dict[Slot, Answer] = {}
         for live in snapshot.lives:
             if live.boxes:
@@ -77,15 +78,17 @@ class SieveView:
                 pairs = self._segment_pairs(dated, Batch([event]), None, plain=found is None)
                 hits = hits_of(joined(list(pairs)))
                 slots += hits.slots
+                open_ += hits.open
                 answers.update(hits.answers)
             elif not segment.is_plain:
                 slots += snapshot.all_alive(rest.certain, -1)
                 asked += snapshot.all_alive(rest.open.keys() - rest.certain.keys(), -1)
         if asked:
-            hits = asked_hits(event, asked, self._setting.expressions, self._setting.world)
+            hits = asked_hits(event, asked, self._setting)
             slots += hits.slots
+            open_ += hits.open
             answers.update(hits.answers)
-        return Hits(slots, answers)
+        return Hits(slots, answers, open_)
 
     def has_long_lists(self, event: Event) -> bool:
         """Whether an event has too many points for a live part."""
@@ -185,7 +188,7 @@ class SieveView:
     def _answered(self, pairs: Pairs, batch: Batch) -> Pairs:
         """Those of some candidates that the oracle finds to match, or cannot tell."""
         alive = self.snapshot.alive(pairs, -1)
-        return answered(alive, batch, self._setting.expressions, self._setting.world)
+        return answered(alive, batch, self._setting)
 
 
 def decided(

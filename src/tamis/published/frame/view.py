@@ -126,7 +126,7 @@ class PublishedView:
             yield self._verified(Pairs(np.full(len(slots), left, np.int32), slots), batch)
 
     def _verified(self, pairs: Pairs, batch: Batch) -> Pairs:
-        return answered(pairs, batch, self._setting.expressions, self._setting.world)
+        return answered(pairs, batch, self._setting)
 
     def _plain(self, every: Iterable[Pass], rows: Rows | None, count: int) -> Iterator[Pairs]:
         """The pairs of plain boxes, of so many rows."""
@@ -154,7 +154,7 @@ class PublishedView:
         for each in every:
             part = state.parts.get(2 * each.key + CHECKED)
             if part is not None:
-                for point, slot, _ in _stabbed(part, each, None):
+                for point, slot, *_ in _stabbed(part, each, None):
                     yield Candidates(point, slot, np.ones(len(point), bool), several=True)
 
 

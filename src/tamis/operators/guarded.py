@@ -1,0 +1,303 @@
+"""An operator as an engine calls it: in its pool, behind its breaker, measured and remembered.
+
+    calls ──switched off?──> FAILED
+       └──known from an equal event?──> cache
+       └──prepared once for an event──> pool ──> results, seconds, failures
+
+Calls of one operator that are needed at the same time come together, as two lists. A batch form
+takes them as they are. If it raises, its calls are made one by one, so that one bad event does not
+spoil the others.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tamis.arrays.sharing import Lockable
+from tamis.bindings.calls import Failure
+from tamis.model.events.event import Event
+from tamis.model.kinds import kind_of
+from tamis.model.paths import Path
+from tamis.operators.breaker import FAILURES, Breaker
+from tamis.operators.operator import Operator
+
+if TYPE_CHECKING:
+    from tamis.operators.pools import Pool
+
+CACHE = 10_000
+"""Results of a cacheable operator that are kept."""
+_DECAY = 0.05
+"""Weight of a new measurement of seconds."""
+
+
+class Counts:
+    """What an operator has done since its engine was made."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.batches = 0
+        self.cached = 0
+        self.prepared = 0
+        self.failures = 0
+        self.seconds = 0.0
+
+
+class Session(threading.local):
+    """What was prepared for the events that are being matched, by one thread."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.prepared: dict[tuple[Hashable, int], tuple[Event, Any]] = {}
+
+    @contextmanager
+    def keep(self) -> Iterator[None]:
+        """Keep what is prepared for all events until the end."""
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+            if not self.depth:
+                self.prepared.clear()
+
+
+SESSION = Session()
+
+
+class GuardedOperator(Lockable):
+    """An operator, and what an engine knows of its calls."""
+
+    def __init__(self, operator: Operator, most_rows: int) -> None:
+        super().__init__()
+        self.operator = operator
+        self.signature = operator.signature
+        self.breaker = Breaker(operator.name)
+        self.counts = Counts()
+        self.cost = operator.cost or 0.0
+        """Seconds of one call, declared or measured; 0 if nothing is known yet."""
+        self.prepare_cost = operator.prepare_cost or 0.0
+        self._most_rows = most_rows
+        self._cache: OrderedDict[Hashable, Any] = OrderedDict()
+
+    @cached_property
+    def _pool(self) -> Pool:
+        from tamis.operators.pools import pool_of
+
+        return pool_of(self.operator, self._most_rows + 1)
+
+    @property
+    def paths(self) -> tuple[Path, ...] | None:
+        """The attributes that the operator reads; None for everything."""
+        return self.operator.paths
+
+    def call(self, event: Event, arguments: tuple[Any, ...]) -> Any:
+        """One call."""
+        (given,) = self.call_many([event], [arguments])
+        return given
+
+    def call_many(
+        self, events: Sequence[Event], arguments: Sequence[tuple[Any, ...]]
+    ) -> Sequence[Any]:
+        """The result of each call, in order, or its failure."""
+        refusal = self.breaker.refusal()
+        if refusal:
+            self.counts.failures += len(events)
+            return [Failure(refusal)] * len(events)
+        if not self.operator.cacheable:
+            return self._made(events, arguments)
+        keys = [self._key(*call) for call in zip(events, arguments)]
+        with self._lock:
+            known = {key: self._cache[key] for key in keys if key in self._cache}
+        asked = {key: place for place, key in enumerate(keys) if key not in known}
+        self.counts.cached += len(keys) - len(asked)
+        if asked:
+            places = list(asked.values())
+            made = self._made([events[n] for n in places], [arguments[n] for n in places])
+            fresh = dict(zip(asked, made))
+            known |= fresh
+            self._remember(fresh)
+        return [known[key] for key in keys]
+
+    def _remember(self, fresh: dict[Hashable, Any]) -> None:
+        with self._lock:
+            for key, given in fresh.items():
+                if given is None or isinstance(given, bool | list | tuple):
+                    self._cache[key] = given
+            while len(self._cache) > CACHE:
+                self._cache.popitem(last=False)
+
+    def _key(self, event: Event, arguments: tuple[Any, ...]) -> Hashable:
+        """What the result of a call depends on."""
+        read = [tuple(_hashable(node) for node in event.nodes(path)) for path in self.paths or ()]
+        return tuple(read), tuple((type(each), each) for each in arguments)
+
+    # Making calls.
+
+    def _made(self, events: Sequence[Event], arguments: Sequence[tuple[Any, ...]]) -> Sequence[Any]:
+        """The results of calls; if the first ones all fail, the others are not made."""
+        if self.operator.batch or len(events) <= FAILURES:
+            return self._made_at_once(events, arguments)
+        first = self._made_at_once(events[:FAILURES], arguments[:FAILURES])
+        refusal = self.breaker.refusal()
+        if refusal:
+            left = len(events) - FAILURES
+            self.counts.failures += left
+            return [*first, *[Failure(refusal)] * left]
+        return [*first, *self._made_at_once(events[FAILURES:], arguments[FAILURES:])]
+
+    def _made_at_once(
+        self, events: Sequence[Event], arguments: Sequence[tuple[Any, ...]]
+    ) -> Sequence[Any]:
+        subjects = self._prepared(events)
+        begin = time.perf_counter()
+        failed = [n for n, each in enumerate(subjects) if isinstance(each, Failure)]
+        if failed:
+            given = self._with_unprepared(subjects, arguments)
+        elif self.operator.batch:
+            given = self._batch(subjects, arguments)
+        else:
+            given = self._pool.run([(one, *rest) for one, rest in zip(subjects, arguments)])
+        self._measure(time.perf_counter() - begin, len(events))
+        self._count_failures(given)
+        return given
+
+    def _with_unprepared(
+        self, subjects: Sequence[Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
+        """The same, where some events could not be prepared: their calls fail."""
+        given = list(subjects)
+        good = [n for n, each in enumerate(subjects) if not isinstance(each, Failure)]
+        if good:
+            made = [subjects[n] for n in good], [arguments[n] for n in good]
+            if self.operator.batch:
+                results = self._batch(*made)
+            else:
+                results = self._pool.run([(one, *rest) for one, rest in zip(*made)])
+            for place, result in zip(good, results):
+                given[place] = result
+        return given
+
+    def _batch(
+        self, subjects: Sequence[Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> Sequence[Any]:
+        """What a batch form gives; one call at a time if it raises."""
+        self.counts.batches += 1
+        (given,) = self._pool.run([(subjects, arguments)])
+        problem = ""
+        if isinstance(given, Failure):
+            problem = given.problem
+        elif not hasattr(given, "__len__") or len(given) != len(subjects):
+            what = f"{len(given)} results" if hasattr(given, "__len__") else type(given).__name__
+            problem = f"gave {what} for {len(subjects)} calls of its batch form"
+        if not problem:
+            if type(given) is not list:
+                given = list(given)
+            if any(isinstance(each, Exception) for each in given):
+                given = [Failure.raised(e) if isinstance(e, Exception) else e for e in given]
+            return given
+        self.breaker.failed(problem)
+        if len(subjects) == 1 or self.breaker.is_open:
+            return [Failure(problem)] * len(subjects)
+        found: list[Any] = []
+        for subject, argument in zip(subjects, arguments):
+            found += self._batch([subject], [argument])
+        return found
+
+    def _count_failures(self, given: Sequence[Any]) -> None:
+        failures = [each for each in given if type(each) is Failure]
+        if len(failures) < len(given):
+            self.breaker.succeeded()
+        self.counts.failures += len(failures)
+        if len(failures) == len(given) and not self.operator.batch:
+            for each in failures:
+                self.breaker.failed(each.problem)
+
+    def _measure(self, seconds: float, calls: int) -> None:
+        self.counts.calls += calls
+        self.counts.seconds += seconds
+        if self.operator.cost is None:
+            self.cost = _blended(self.cost, seconds / calls)
+
+    # Preparing events.
+
+    def _prepared(self, events: Sequence[Event]) -> Sequence[Any]:
+        """What calls get in the place of the event; failures where it cannot be had."""
+        prepare = self.operator.prepare
+        if prepare is None:
+            return events
+        if not SESSION.depth and len(SESSION.prepared) > 16:
+            SESSION.prepared.clear()
+        new = {id(event): event for event in events if (prepare, id(event)) not in SESSION.prepared}
+        if new:
+            begin = time.perf_counter()
+            for event, made in zip(new.values(), self._prepare(prepare, list(new.values()))):
+                SESSION.prepared[prepare, id(event)] = event, made
+            seconds = time.perf_counter() - begin
+            self.counts.prepared += len(new)
+            self.counts.seconds += seconds
+            if self.operator.prepare_cost is None:
+                self.prepare_cost = _blended(self.prepare_cost, seconds / len(new))
+        return [SESSION.prepared[prepare, id(event)][1] for event in events]
+
+    def _prepare(self, prepare: Callable[..., Any], events: list[Event]) -> Sequence[Any]:
+        if self.operator.batch:
+            try:
+                made: Sequence[Any] = prepare(events)
+                if len(made) == len(events):
+                    return made
+            except Exception as error:
+                if len(events) == 1:
+                    return [Failure.raised(error)]
+            return [self._prepare(prepare, [event])[0] for event in events]
+        found: list[Any] = []
+        for event in events:
+            try:
+                found.append(prepare(event))
+            except Exception as error:
+                found.append(Failure.raised(error))
+        return found
+
+
+def _blended(old: float, new: float) -> float:
+    return new if not old else old + _DECAY * (new - old)
+
+
+def _hashable(node: Any) -> Hashable:
+    """What a node of an event says, as a key."""
+    if isinstance(node, dict):
+        return tuple((key, _hashable(node[key])) for key in sorted(node))
+    if isinstance(node, list):
+        return tuple(map(_hashable, node))
+    return kind_of(node), node
+
+
+class GuardedOperators(Mapping[str, GuardedOperator]):
+    """The operators of an engine, each guarded from its first use on."""
+
+    def __init__(self, known: Mapping[str, Operator], most_rows: int) -> None:
+        self.known = known
+        self.guarded: dict[str, GuardedOperator] = {}
+        """Those that were used."""
+        self._most_rows = most_rows
+
+    def __getitem__(self, name: str) -> GuardedOperator:
+        found = self.guarded.get(name)
+        if found is None:
+            made = GuardedOperator(self.known[name], self._most_rows)
+            found = self.guarded.setdefault(name, made)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)

@@ -1,0 +1,164 @@
+"""Kinds of leaves: who evaluates what a formula asks about.
+
+A room brings a kind by saying which leaves it takes, what one costs, and how to evaluate many at
+once. The decider asks the kinds in turn; the last one, plain parts, takes all that is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tamis.arrays.types import Int32s, Truths
+from tamis.bindings.calls import argument_values, numbered_variables, read_result, variable_columns
+from tamis.bindings.evaluation import Trial
+from tamis.bindings.substitution import Rows
+from tamis.model.events.event import Event
+from tamis.operators.guarded import GuardedOperators
+from tamis.predicates.expression import Call, Expression, Pattern
+
+_CHEAP = 1e-9
+_UNMEASURED = 1e-5
+_OF_A_PATTERN = 5e-5
+"""Seconds; a pattern is looked up in one graph, in Python."""
+
+
+class Cost(NamedTuple):
+    """Seconds for one evaluation, and for what all leaves of a group share on an event."""
+
+    each: float
+    setup: float = 0.0
+    group: object = None
+    """What has the set-up; None for nothing."""
+
+
+class Results(NamedTuple):
+    """What came out of some evaluations."""
+
+    truth: Truths
+    rows: dict[int, Rows]
+    """By place, where there is more to say than a truth."""
+
+
+class Sight:
+    """What kinds see: the events of some rows, and the leaves by number."""
+
+    def __init__(
+        self, events: Sequence[Event], leaves: Sequence[Expression], trial: Callable[[int], Trial]
+    ) -> None:
+        self.events = np.empty(len(events), np.object_)
+        self.events[:] = events
+        self.leaves = leaves
+        self.trial = trial
+        """The trial of a row."""
+
+
+class LeafKind(Protocol):
+    """A kind of leaves."""
+
+    name: str
+
+    def takes(self, node: Expression) -> bool:
+        """Whether it evaluates such a leaf."""
+
+    def cost(self, node: Expression) -> Cost:
+        """What a leaf costs now."""
+
+    def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
+        """The results of leaves, by number, on rows, place by place; calls are of one operator."""
+
+
+class CallLeaves:
+    """Operator calls: those of one operator are handed over together."""
+
+    name = "calls"
+
+    def __init__(self, operators: GuardedOperators, most_rows: int) -> None:
+        self._operators = operators
+        self._most_rows = most_rows
+        self._arguments = np.empty(0, np.object_)  # by leaf, from its first call on
+        self._columns: dict[int, list[int]] = {}  # of those with variables
+
+    def takes(self, node: Expression) -> bool:
+        """Whether it is a call."""
+        return isinstance(node, Call)
+
+    def cost(self, node: Expression) -> Cost:
+        """The declared or measured seconds."""
+        assert isinstance(node, Call)
+        guarded = self._operators[node.name]
+        prepare = guarded.operator.prepare
+        return Cost(guarded.cost or _UNMEASURED, guarded.prepare_cost if prepare else 0, prepare)
+
+    def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
+        """The results of calls of one operator."""
+        self._learn(leaf, sight.leaves)
+        first = sight.leaves[leaf[0]]
+        assert isinstance(first, Call)
+        guarded = self._operators[first.name]
+        events = sight.events[row].tolist()
+        given = guarded.call_many(events, self._arguments[leaf].tolist())
+        if set(map(type, given)) == {bool} and self._columns.keys().isdisjoint(leaf.tolist()):
+            return Results(np.array(given, np.int8), {})
+        rows = {
+            place: read_result(raw, self._columns.get(number, []), self._most_rows)
+            for place, (raw, number) in enumerate(zip(given, leaf.tolist()))
+        }
+        return Results(np.array([each.truth for each in rows.values()], np.int8), rows)
+
+    def _learn(self, leaf: Int32s, leaves: Sequence[Expression]) -> None:
+        """Read the arguments of leaves that are new."""
+        if len(leaves) > len(self._arguments):
+            more = np.empty(2 * len(leaves) - len(self._arguments), np.object_)
+            self._arguments = np.concatenate((self._arguments, more))
+        new = leaf[np.equal(self._arguments[leaf], None)]
+        for number in set(new.tolist()):
+            node = leaves[number]
+            assert isinstance(node, Call)
+            columns = variable_columns(numbered_variables(node)[1])
+            if columns:
+                self._columns[number] = columns
+            self._arguments[number] = argument_values(node)
+
+
+class PatternLeaves:
+    """Graph patterns, one graph at a time."""
+
+    name = "patterns"
+
+    def takes(self, node: Expression) -> bool:
+        """Whether it is a pattern."""
+        return isinstance(node, Pattern)
+
+    def cost(self, node: Expression) -> Cost:
+        """A guess."""
+        return Cost(_OF_A_PATTERN)
+
+    def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
+        """The truths; the tables stay with the trials."""
+        pairs = zip(leaf.tolist(), row.tolist())
+        nodes = ((sight.leaves[one], sight.trial(other).patterns) for one, other in pairs)
+        found = [table.table(node)[0].truth for node, table in nodes if isinstance(node, Pattern)]
+        return Results(np.array(found, np.int8), {})
+
+
+class PlainLeaves:
+    """Parts that speak of attributes alone; they cost next to nothing."""
+
+    name = "attributes"
+
+    def takes(self, node: Expression) -> bool:
+        """Whatever is left."""
+        return True
+
+    def cost(self, node: Expression) -> Cost:
+        """Next to nothing."""
+        return Cost(_CHEAP)
+
+    def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
+        """The truths of plain parts."""
+        pairs = zip(leaf.tolist(), row.tolist())
+        found = [sight.trial(other).truth_of(sight.leaves[one]) for one, other in pairs]
+        return Results(np.array(found, np.int8), {})

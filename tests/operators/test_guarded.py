@@ -1,0 +1,232 @@
+"""Operators as an engine calls them: pools, timeouts, breakers, caches, preparation."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tamis import Engine, Event, Operator, OperatorWarning, SubscriptionError, TamisError
+from tamis.bindings.calls import Failure
+from tamis.operators import breaker, guarded
+from tamis.operators.breaker import Breaker
+from tamis.operators.guarded import GuardedOperator
+from tamis.operators.registry import KnownOperators, operator
+from tamis.operators.signature import Signature
+from tests.operators.slow_operators import counted, sleepy
+
+EVENT = Event({"a": 1})
+pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning")
+
+
+def guard(function: Any, **settings: Any) -> GuardedOperator:
+    return GuardedOperator(Operator(function, **settings), 1_000)
+
+
+@pytest.mark.parametrize("runs", ["threads", "processes"])
+def test_a_timeout_stops_waiting(runs: Any) -> None:
+    slow = guard(sleepy, runs=runs, timeout=1.0)
+    assert slow.call(EVENT, (0.0,)) is True
+    begin = time.perf_counter()
+    given = slow.call(EVENT, (30.0,))
+    assert isinstance(given, Failure)
+    assert given.problem == "took longer than 1 s"
+    assert time.perf_counter() - begin < 5
+    if runs == "threads":
+        assert slow.call(EVENT, (0.0,)) is True  # another thread has taken its place
+
+
+def test_processes_settle_iterators() -> None:
+    assert guard(counted, runs="processes").call(EVENT, (3, None)) == [0, 1, 2]
+
+
+def test_threads_make_calls_together() -> None:
+    meeting = threading.Barrier(3, timeout=5)
+
+    def meet(event: Event) -> bool:
+        meeting.wait()
+        return True
+
+    assert guard(meet, runs="threads").call_many([EVENT] * 3, [()] * 3) == [True] * 3
+
+
+def test_async_operators_run_together_and_time_out() -> None:
+    running = 0
+    most = 0
+
+    async def slow(event: Event, seconds: float) -> bool:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(seconds)
+        running -= 1
+        return True
+
+    given = guard(slow, timeout=0.5).call_many([EVENT] * 3, [(0.01,), (0.01,), (9.0,)])
+    assert given[:2] == [True, True]
+    assert isinstance(given[2], Failure)
+    assert most == 3
+
+
+def test_a_batch_that_raises_is_tried_one_by_one() -> None:
+    sizes = []
+
+    def batch(events: list[Event], arguments: list[tuple[Any, ...]]) -> list[bool]:
+        sizes.append(len(events))
+        if any(argument == ("bad",) for argument in arguments):
+            raise ValueError("bad")
+        return [True] * len(events)
+
+    given = guard(batch, batch=True).call_many([EVENT] * 3, [("a",), ("bad",), ("c",)])
+    assert [isinstance(each, Failure) for each in given] == [False, True, False]
+    assert sizes == [3, 1, 1, 1]
+
+
+def test_a_batch_of_the_wrong_length_fails() -> None:
+    given = guard(lambda events, arguments: [True], batch=True).call_many([EVENT] * 2, [()] * 2)
+    assert given == [True, True]  # one by one, the lengths agree
+    given = guard(lambda events, arguments: 5, batch=True).call_many([EVENT], [()])
+    assert given[0].problem == "gave int for 1 calls of its batch form"
+
+
+def test_errors_in_the_place_of_results() -> None:
+    given = guard(lambda events, arguments: [KeyError("x"), True], batch=True)
+    first, second = given.call_many([EVENT] * 2, [()] * 2)
+    assert first.problem == "raised KeyError: 'x'"
+    assert second is True
+
+
+def test_preparation_is_shared_and_fails_alone() -> None:
+    seen = []
+
+    def decode(event: Event) -> Any:
+        seen.append(event)
+        if event.attributes["a"] == 2:
+            raise ValueError("no image")
+        return event.attributes["a"]
+
+    one = guard(lambda image, least: image >= least, prepare=decode, name="one")
+    two = guard(lambda image: image == 1, prepare=decode, name="two")
+    bad = Event({"a": 2})
+    with guarded.SESSION.keep():
+        assert one.call_many([EVENT, EVENT], [(0,), (5,)]) == [True, False]
+        assert two.call(EVENT, ()) is True
+        first, second = one.call_many([bad, EVENT], [(0,), (0,)])
+        assert first.problem == "raised ValueError: no image"
+        assert second is True
+    assert len(seen) == 2
+    assert not guarded.SESSION.prepared
+
+
+def test_cacheable_results_are_kept_for_equal_events() -> None:
+    calls = []
+
+    def look(event: Event, name: str) -> bool:
+        calls.append(name)
+        return True
+
+    cached = guard(look, reads=("a",), cacheable=True)
+    others = [Event({"a": 1, "b": n}) for n in range(3)]
+    assert cached.call_many([EVENT, *others], [("x",)] * 4) == [True] * 4
+    assert cached.call(Event({"a": 1.0}), ("x",)) is True
+    assert cached.call(Event({"a": True}), ("x",)) is True
+    assert cached.call(EVENT, ("y",)) is True
+    assert calls == ["x", "x", "y"]  # 1 is 1.0, but not true
+
+
+def test_a_breaker_opens_warns_and_tries_again() -> None:
+    now = [0.0]
+    one = Breaker("p", lambda: now[0])
+    for _ in range(breaker.FAILURES - 1):
+        one.failed("x")
+    assert not one.refusal()
+    with pytest.warns(OperatorWarning, match="'p' is switched off for 30 s"):
+        one.failed("x")
+    assert "switched off after 10 failures, for 30 s more" in one.refusal()
+    now[0] = breaker.PAUSE
+    assert not one.refusal()
+    assert one.refusal()  # only one caller tries
+    one.succeeded()
+    assert not one.refusal()
+
+
+def test_a_broken_operator_is_left_alone_and_others_do_not_suffer() -> None:
+    calls = []
+
+    def broken(event: Event) -> bool:
+        calls.append(1)
+        raise OSError("gone")
+
+    engine = Engine(operators={"broken": broken, "fine": lambda event: True})
+    engine.subscribe("broken()", id="b")
+    engine.subscribe("fine() or broken()", id="f")
+    with pytest.warns(OperatorWarning):
+        found = engine.match_batch([{"n": n} for n in range(50)])
+    assert len(calls) < 50
+    assert found.ids() == ["f"] * 50
+    assert {(each.event, each.subscription) for each in found.incomplete} == {
+        (n, "b") for n in range(50)
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"runs": "nowhere"}, "runs="),
+        ({"cost": 0}, "cost="),
+        ({"timeout": 1.0}, "needs runs='threads'"),
+        ({"cacheable": True}, "reads"),
+        ({"prepare": 5}, "prepare="),
+        ({"signature": "a b"}, "cannot read the parameter"),
+        ({"signature": "a: colour"}, "unknown kind"),
+        ({"signature": "[a], b"}, "must be the last"),
+    ],
+)
+def test_wrong_declarations(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TamisError, match=message):
+        Operator(lambda event: True, name="p", **settings)
+
+
+def test_signatures() -> None:
+    signature = Signature.parse("place: string, ?d: number, [radius: length], ")
+    assert str(signature) == "place: string, ?d: number, [radius: length]"
+    near = Operator(lambda event, *arguments: [1], name="near", signature=signature)
+    engine = Engine(operators={"near": near})
+    engine.subscribe("near('Bronx', ?d, 5 km) and ?d < 3")
+    engine.subscribe("near('Bronx', 7)")
+    for text, message in [
+        ("near('Bronx')", r"takes the arguments \(place: string, \?d: number"),
+        ("near(?x, 7)", "'place' of near.* must be a constant"),
+        ("near(1, 7)", "'place' of near.* must be a string, not a number"),
+        ("near('x', 7, 5)", "must be a length, such as 5 km, not a number"),
+        ("near('x', 7, 5 kg)", "not a mass"),
+    ]:
+        with pytest.raises(SubscriptionError, match=message):
+            engine.subscribe(text)
+    assert str(Signature.parse("rule: string, *?more")) == "rule: string, *?more"
+
+
+def test_the_decorator_makes_an_operator_known_to_all_engines() -> None:
+    @operator("least: number", reads=("a",))
+    def at_least_for_test(event: Event, least: float) -> bool:
+        """Whether a is so much."""
+        return bool(event.attributes["a"] >= least)
+
+    @operator
+    def always_for_test(event: Event) -> bool:
+        return True
+
+    try:
+        engine = Engine()
+        engine.subscribe("at_least_for_test(1) and always_for_test()", id="x")
+        assert engine.match({"a": 1}) == ["x"]
+        assert at_least_for_test(EVENT, 0) is True
+        assert at_least_for_test.documentation == "Whether a is so much."
+        assert "at_least_for_test" in KnownOperators()
+    finally:
+        from tamis.operators import registry
+
+        del registry._DECLARED["at_least_for_test"], registry._DECLARED["always_for_test"]

@@ -1,0 +1,255 @@
+"""Schedules: all decide the same, and each evaluates what its paper says."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.operators.formulas import Branch, Leaf
+from tamis.operators.residues import Residues
+from tamis.operators.schedules.chains import chain_cost, chain_order, saving
+from tamis.operators.schedules.cover import hindsight_cover
+from tamis.operators.schedules.graph import (
+    EVERY,
+    NO,
+    SOME,
+    YES,
+    Graph,
+    conjunctions,
+    expected,
+    with_both_sides,
+)
+from tamis.operators.schedules.schedules import SCHEDULES
+
+FALSE, TRUE, UNKNOWN, FAILED = range(4)
+
+
+def graph_of(subscriptions: list[list[int]], predicates: int) -> Graph:
+    offsets = np.cumsum([0, *map(len, subscriptions)])
+    return conjunctions(offsets, np.array([p for s in subscriptions for p in s]), predicates)
+
+
+def run(name: str, graph: Graph, truth: np.ndarray, chance=None, cost=None, most=1 << 30):
+    chance = np.full(graph.predicates, 0.3) if chance is None else np.asarray(chance, float)
+    schedule = SCHEDULES[name](graph, expected(chance, cost), 1)
+    asked: list[int] = []
+    while len(found := schedule.choose(0, most)):
+        asked += found.tolist()
+        schedule.answer(0, found, truth[found].astype(np.int8))
+    assert len(asked) == len(set(asked)), "a predicate was evaluated twice"
+    return asked, schedule.verdicts()[0], schedule.undecided(0)
+
+
+small = st.lists(
+    st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True), min_size=1, max_size=7
+)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@given(small, st.lists(st.booleans(), min_size=7, max_size=7), st.sampled_from([1, 2, 100]))
+@settings(max_examples=40, deadline=None)
+def test_conjunctions(
+    name: str, subscriptions: list[list[int]], truth: list[bool], most: int
+) -> None:
+    graph = graph_of(subscriptions, 7)
+    _asked, verdicts, undecided = run(name, graph, np.array(truth), most=most)
+    assert undecided == 0
+    assert verdicts.tolist() == [int(all(truth[p] for p in s)) for s in subscriptions]
+
+
+def optimum(subscriptions: list[list[int]], truth: list[bool]) -> int:
+    """The fewest predicates that decide all subscriptions, with hindsight."""
+    used = sorted({p for s in subscriptions for p in s})
+    for size in range(len(used) + 1):
+        for some in combinations(used, size):
+            if all(
+                all(p in some for p in s)
+                if all(truth[p] for p in s)
+                else any(p in some and not truth[p] for p in s)
+                for s in subscriptions
+            ):
+                return size
+    raise AssertionError
+
+
+@given(small, st.lists(st.booleans(), min_size=7, max_size=7))
+@settings(max_examples=60, deadline=None)
+def test_sequential_is_a_d_approximation(subscriptions: list[list[int]], truth: list[bool]) -> None:
+    graph = graph_of(subscriptions, 7)
+    best = optimum(subscriptions, truth)
+    asked, *_ = run("sequential", graph, np.array(truth), most=1)
+    assert len(asked) <= max(map(len, subscriptions)) * best
+    assert best <= hindsight_cover(graph, np.array(truth)) <= 3 * best
+
+
+def test_sequential_goes_on_after_a_false_predicate() -> None:
+    """Figure 2: P2 is false, and P3 is evaluated because S3 needs it."""
+    graph = graph_of([[1, 2], [0, 1], [2, 3]], 4)
+    asked, verdicts, _ = run("sequential", graph, np.array([1, 0, 1, 1]), most=1)
+    assert asked == [1, 2, 3]
+    assert verdicts.tolist() == [NO, NO, YES]
+    assert run("history", graph, np.array([1, 0, 1, 1]), most=1)[0] == [1, 2, 3]
+    assert run("history", graph_of([[1, 0], [2]], 3), np.array([1, 0, 1]), most=1)[0] == [1, 2]
+    assert run("sequential", graph_of([[1, 0], [2]], 3), np.array([1, 0, 1]), most=1)[0] == [1, 2]
+
+
+def simulated(chains: list[list[int]], chance: np.ndarray, cost: np.ndarray) -> float:
+    """The expected cost of walking chains one after the other, by all outcomes."""
+    total = 0.0
+    for outcome in product((0, 1), repeat=len(chance)):
+        weight = np.prod([c if o else 1 - c for c, o in zip(chance, outcome)])
+        known: set[int] = set()
+        for _number, chain in enumerate(chains):
+            if any(p in known and not outcome[p] for p in chain):
+                continue
+            for p in chain:
+                if p not in known:
+                    known.add(p)
+                    total += weight * cost[p]
+                if not outcome[p]:
+                    break
+    return total
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_the_cost_formulas_are_those_of_a_simulation(data: st.DataObject) -> None:
+    chance = np.array(data.draw(st.lists(st.floats(0.05, 0.95), min_size=6, max_size=6)))
+    costs = np.array(data.draw(st.lists(st.floats(0.1, 10), min_size=6, max_size=6)))
+    height = costs / (1 - chance)
+    both = [
+        sorted(
+            data.draw(st.sets(st.integers(0, 5), min_size=1, max_size=4)),
+            key=lambda p: (height[p], p),
+        )
+        for _ in range(2)
+    ]
+    one, other = (np.array(each, np.int32) for each in both)
+    assert chain_cost(chance[one], costs[one]) == pytest.approx(simulated(both[:1], chance, costs))
+    first, second = simulated(both, chance, costs), simulated(both[::-1], chance, costs)
+    assert saving(one, other, chance, costs) == pytest.approx(second - first, abs=1e-9)
+
+
+def test_chains_under_different_costs_go_by_cost_over_the_chance_to_end() -> None:
+    graph = graph_of([[0, 1, 2]], 3)
+    expectation = expected(np.array([0.5, 0.1, 0.5]), np.array([1.0, 9.0, 2.0]))
+    assert graph.predicate[chain_order(graph, expectation)].tolist() == [0, 2, 1]
+
+
+def test_a_path_is_walked_by_what_it_saves() -> None:
+    """A chain that reaches the shared predicate at once goes before one that rarely does."""
+    graph = graph_of([[0, 1], [1, 2]], 3)
+    expectation = expected(np.array([0.1, 0.2, 0.9]))
+    order = chain_order(graph, expectation)
+    assert graph.owner[graph.node[order]].tolist() == [1, 1, 0, 0]
+
+
+# Formulas of or, not and is: the graph of a random tree against its plain evaluation.
+
+leaf = st.tuples(st.just("leaf"), st.integers(0, 4), st.integers(0, 4))
+tree = st.recursive(
+    leaf,
+    lambda inner: st.tuples(
+        st.sampled_from([EVERY, SOME]), st.lists(inner, min_size=0, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def value(node, truth) -> int:
+    """NO, YES or FAILED of a tree; what fails decides nothing."""
+    if node[0] == "leaf":
+        _, question, p = node
+        if question == 4:
+            return YES
+        if truth[p] == FAILED:
+            return FAILED
+        asked = truth[p] == (TRUE if question < 2 else FALSE)
+        return int(asked if question % 2 == 0 else not asked)
+    found = [value(part, truth) for part in node[1]]
+    ends = NO if node[0] == EVERY else YES
+    if ends in found:
+        return ends
+    return FAILED if FAILED in found else YES - ends
+
+
+class _Text:
+    """Stands for an expression."""
+
+
+def graph_of_trees(trees) -> Graph:
+    residues = Residues(lambda slot: None, lambda expression: None, tested=False)
+    nodes = {p: _Text() for p in range(5)}
+    for p in range(5):
+        residues._number(nodes[p])
+
+    def formula(node):
+        if node[0] == "leaf":
+            return Leaf(node[1], nodes[node[2]])
+        return Branch(node[0], tuple(map(formula, node[1])))
+
+    residues._grow(len(trees))
+    for slot, each in enumerate(trees):
+        branch = formula(each)
+        branch = branch if isinstance(branch, Branch) else Branch(EVERY, (branch,))
+        first = len(residues._node_kind), len(residues._leaf)
+        residues._add(branch, -1, *first)
+        sizes = len(residues._node_kind) - first[0], len(residues._leaf) - first[1]
+        residues._span[slot] = first[0], sizes[0], first[1], sizes[1]
+    return residues.graph(np.arange(len(trees), dtype=np.int32))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@given(st.lists(tree, min_size=1, max_size=4), st.lists(st.integers(0, 3), min_size=5, max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_formulas(name: str, trees, truth: list[int]) -> None:
+    local = graph_of_trees(trees)
+    known = np.array(truth, np.int8)[local.leaves]
+    _asked, verdicts, undecided = run(name, local.graph, known)
+    assert undecided == 0
+    assert verdicts.tolist() == [value(each, truth) for each in trees]
+
+
+def test_a_paid_set_up_makes_the_other_calls_cheap() -> None:
+    graph = graph_of([[0], [1], [2]], 3)
+    chance, cost = np.full(3, 0.5), np.array([1.0, 1.0, 5.0])
+    operator = np.array([0, 0, 1], np.int32)
+    expectation = expected(chance, cost, operator, np.array([100.0, 0.0]), np.array([2.0, 1.0]))
+    schedule = SCHEDULES["adaptive"](graph, expectation, 1)
+    schedule.drop = 1.0
+    assert schedule.choose(0, 1).tolist() == [2]
+    schedule.answer(0, np.array([2], np.int32), np.array([0], np.int8))
+    (first,) = schedule.choose(0, 1).tolist()
+    assert first in (0, 1)
+    assert schedule._scores.paid[0].tolist() == [True, True]
+
+
+def test_adaptive_is_near_the_hindsight_cover() -> None:
+    rng = np.random.default_rng(5)
+    subscriptions = [
+        rng.choice(150, rng.integers(3, 6), replace=False).tolist() for _ in range(600)
+    ]
+    graph = graph_of(subscriptions, 150)
+    counts: dict[str, float] = dict.fromkeys(SCHEDULES, 0.0)
+    cover = 0.0
+    for _ in range(10):
+        truth = rng.random(150) < 0.17
+        cover += hindsight_cover(graph, truth)
+        for name in SCHEDULES:
+            most = 1 << 30 if name == "adaptive" else 1
+            counts[name] += len(run(name, graph, truth, np.full(150, 0.17), most=most)[0])
+    assert counts["adaptive"] <= 1.25 * cover
+    assert counts["adaptive"] <= min(counts.values())
+
+
+def test_both_sides_hold_the_same_edges() -> None:
+    graph = graph_of([[0, 2], [2, 1], [2]], 3)
+    again = with_both_sides(*graph[:4], *graph[6:11], predicates=3)  # type: ignore[misc]
+    for p in range(3):
+        own = graph.node_at[graph.by_predicate[p] : graph.by_predicate[p + 1]]
+        assert own.tolist() == [0, 1, 2] if p == 2 else own.tolist() == [p]
+    assert all((ours == theirs).all() for ours, theirs in zip(graph, again))
