@@ -40,7 +40,7 @@ INNER: dict[str, list[str]] = {
         segments planning scan capabilities
     """.split(),
     "published": """
-        boxes index predicates selectivity counting clusters interval gryphon neon naive gough frame
+        boxes index predicates selectivity counting clusters interval gryphon neon mbd naive gough frame
     """.split(),
 }
 """The folders and modules of the largest rooms, each of which may import those before it."""

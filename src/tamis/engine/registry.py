@@ -22,6 +22,7 @@ ALGORITHMS = {
     "hanson": "interval.hanson.Hanson",
     "gryphon": "gryphon.gryphon.Gryphon",
     "neon": "neon.neon.Neon",
+    "mbd": "mbd.mbd.MBD",
 }
 """The published algorithms by name: where in tamis.published the class of the index is."""
 
