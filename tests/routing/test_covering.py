@@ -1,0 +1,95 @@
+"""Covering over whole tables: the answers of ``covers`` and ``overlaps``, pair by pair."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.language.parser import parse
+from tamis.predicates.facts import NO_FACTS, Facts, KnownFacts
+from tamis.predicates.relations import covers, overlaps
+from tamis.routing.covering import CoveringTable, FilterSet
+from tamis.routing.filters import Filter
+
+FACTS = KnownFacts(unique=["a", "b", "c"], integers=["a"])
+
+PREDICATES = [
+    *("a = 3", "a < 5", "a <= 4", "a > 2", "a >= 3", "a between 2 and 4", "a != 3", "a in (1, 3)"),
+    *("b = 'x'", "b = 'a long string'", "b starts with 'a long'", "b > 'a'", "b = 3", "b <= 4"),
+    *("c contains 1", "c = 1", "c in (1, 2)", "c contains 2", "not c contains 3", "c is present"),
+    *("d = true", "d != false", "d is missing", "d like '%x'", "d = 'ax'", "a < 1e300"),
+    *("b < timestamp '2020-01-01T00:00:00.001Z'", "a > 2.5", "a < 9007199254740993"),
+]
+
+
+def random_texts(seed: int, count: int) -> list[str]:
+    rng = random.Random(seed)
+    texts = []
+    for _ in range(count):
+        parts = rng.sample(PREDICATES, rng.randint(1, 3))
+        text = " and ".join(parts)
+        if rng.random() < 0.15:
+            text = f"({text}) or {rng.choice(PREDICATES)}"
+        texts.append(text)
+    return texts
+
+
+@pytest.mark.parametrize("facts", [NO_FACTS, FACTS], ids=["no facts", "facts"])
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_are_those_of_pairs(seed: int, facts: Facts) -> None:
+    filters = {n: Filter.of(parse(text), facts) for n, text in enumerate(random_texts(seed, 90))}
+    known: FilterSet[int] = FilterSet(facts)
+    for number, filter in filters.items():
+        known.add(number, filter)
+    for number in list(filters)[::7]:
+        known.remove(number)
+        del filters[number]
+    for text in [*random_texts(seed + 100, 25), "not (a = 1)", "(a = 1) is not true"]:
+        new = Filter.of(parse(text), facts)
+        regions = {number: filter.region for number, filter in filters.items()}
+        up = {n for n, region in regions.items() if covers(region, new.region)}
+        down = {n for n, region in regions.items() if covers(new.region, region)}
+        meet = {n for n, region in regions.items() if overlaps(region, new.region)}
+        assert set(known.covering(new)) == up, text
+        assert (known.coverer(new) in up) if up else known.coverer(new) is None, text
+        assert set(known.covered(new)) == down, text
+        if not new.never_matches:
+            never = {n for n in filters if filters[n].never_matches}
+            assert set(known.overlapping(new)) == meet - never, text
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 14), st.sampled_from(random_texts(5, 60))), max_size=40))
+def test_roots_are_what_nothing_covers(changes: list[tuple[int, str]]) -> None:
+    table: CoveringTable[int] = CoveringTable(FACTS)
+    roots: set[int] = set()
+    for key, text in changes:
+        if key in table:
+            change = table.remove(key)
+        else:
+            change = table.add(key, Filter.of(parse(text), FACTS))
+        roots = (roots - set(change.removed)) | set(change.added)
+        assert roots == set(table.roots)
+        for one in table:
+            parent = table.parent(one)
+            if parent is None:
+                assert one in roots
+            else:
+                assert covers(table[parent].region, table[one].region)
+        for one in roots:
+            for other in roots - {one}:
+                assert not covers(table[one].region, table[other].region)
+
+
+def test_removing_a_coverer_restores_what_it_covered() -> None:
+    table: CoveringTable[str] = CoveringTable()
+    for n in range(50):
+        table.add(f"{n}", Filter.of(parse(f"a = {n} and b > {n % 5}")))
+    assert len(table.roots) == 50
+    change = table.add("all", Filter.of(parse("a < 45")))
+    assert (change.added, len(change.removed), len(table.roots)) == (["all"], 45, 6)
+    change = table.remove("all")
+    assert (len(change.added), change.removed, len(table.roots)) == (45, ["all"], 50)
