@@ -60,6 +60,7 @@ SELECTION = {
     "published.neon": "published/neon/test_neon.py",
     "published.predicates": "published/frame/test_comparisons.py",
     "published.selectivity": "published/interval/test_hanson.py",
+    "routing.box_index": "routing/test_covering.py",
 }
 """By module, or by folder, the tests that execute its kernels."""
 

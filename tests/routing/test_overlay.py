@@ -1,0 +1,242 @@
+"""The overlay: every event reaches exactly the right brokers, whatever happens to messages."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tamis.errors import DuplicateIdError, TamisError, UnknownIdError
+from tamis.language.parser import parse
+from tamis.routing.distribution import UniformIntegers
+from tamis.routing.merging import MergeRules
+from tamis.routing.messages import Timing, Verb
+from tamis.routing.overlay import Overlay
+from tamis.routing.simulator import Simulator, Weather, random_tree
+from tests.routing.world import FACTS, check_publishing, matches, random_event, random_filter
+
+MODES = ["simple", "covering", "merging"]
+EVERYTHING = parse("a >= 0")
+RULES = MergeRules(0.1, distribution=UniformIntegers({"a": 8, "b": 8, "c": 8}))
+STORM = Weather(loss=0.2, repetition=0.2, least=0.01, most=2.0)
+
+
+def simulator(brokers: int, seed: int, mode: str, weather: Weather | None = None) -> Simulator:
+    edges = random_tree(brokers, seed)
+    timing = Timing(1.0, 10.0, 1_000.0)
+    return Simulator(
+        edges, seed, weather, mode=mode, facts=FACTS, timing=timing, rules=RULES, merge_at=4
+    )
+
+
+def change(world: Simulator, rng: random.Random, serial: int, kept: set[str]) -> None:
+    """Let a client come or go; those that are kept stay."""
+    name = rng.choice(list(world.hosts))
+    there = [id for id in world.hosts[name].subscriptions if id not in kept]
+    if there and rng.random() < 0.45:
+        world.unsubscribe(name, rng.choice(there))
+    else:
+        world.subscribe(name, f"s{serial}", random_filter(rng))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(2))
+def test_in_good_weather(mode: str, seed: int) -> None:
+    rng = random.Random(seed)
+    world = simulator(7, seed, mode)
+    for n in range(3):
+        world.advertise(f"b{2 * n}", f"adv{n}", random_filter(rng) if n else EVERYTHING)
+    world.settle()
+    for turn in range(4):
+        for n in range(12):
+            change(world, rng, 100 * turn + n, set())
+        world.settle()
+        check_publishing(world, rng, 8, f"e{turn}-")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(2))
+def test_in_a_storm_nothing_is_lost_for_those_who_stay(mode: str, seed: int) -> None:
+    """Events are published while clients come and go and brokers crash and return."""
+    rng = random.Random(seed)
+    world = simulator(6, seed, mode, STORM)
+    world.advertise("b0", "adv0", EVERYTHING)
+    world.advertise("b3", "adv1", EVERYTHING)
+    kept = {}
+    for n in range(12):
+        kept[f"k{n}"] = f"b{n % 6}", random_filter(rng)
+        world.subscribe(*kept[f"k{n}"][:1], f"k{n}", kept[f"k{n}"][1])
+    world.settle()
+    events, down = {}, ""
+    for turn in range(40):
+        change(world, rng, turn, set(kept))
+        events[f"e{turn}"] = random_event(rng)
+        world.publish(rng.choice(["b0", "b3"]), f"e{turn}", events[f"e{turn}"])
+        if turn % 12 == 5:
+            down = rng.choice(list(world.brokers))
+            world.crash(down)
+        if turn % 12 == 9:
+            world.start(down)
+            down = ""
+        world.run(rng.uniform(0.1, 3.0))
+        if turn % 12 == 11:
+            world.settle()
+    if down:
+        world.start(down)
+    world.settle()
+    assert not world.losses
+    for id, event in events.items():
+        for own, (name, expression) in kept.items():
+            was_stored = own in world.hosts[name].stored.get(id, ())
+            assert was_stored == matches(expression, event), (id, own, name)
+    check_publishing(world, rng, 10, "after")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_ring_with_chords(mode: str) -> None:
+    rng = random.Random(3)
+    edges = [(f"b{n}", f"b{(n + 1) % 8}") for n in range(8)] + [("b0", "b4"), ("b2", "b6")]
+    world = Simulator(edges, 1, STORM, mode=mode, facts=FACTS, rules=RULES, merge_at=4)
+    world.advertise("b0", "adv0", EVERYTHING)
+    world.advertise("b5", "adv1", parse("a >= 0 and b >= 0"))
+    world.settle()
+    for n in range(30):
+        change(world, rng, n, set())
+    world.settle()
+    check_publishing(world, rng, 12, "e")
+    world.unadvertise("b5", "adv1")
+    world.settle()
+    check_publishing(world, rng, 5, "f")
+
+
+def test_covering_and_merging_send_less() -> None:
+    counts, entries = {}, {}
+    for mode in MODES:
+        rng = random.Random(1)
+        world = simulator(15, 1, mode)
+        world.advertise("b0", "adv", EVERYTHING)
+        world.settle()
+        for n in range(150):
+            world.subscribe(f"b{rng.randrange(15)}", f"s{n}", random_filter(rng))
+        world.settle()
+        counts[mode] = world.counts[Verb.SUBSCRIBE]
+        entries[mode] = sum(broker.entries for broker in world.brokers.values())
+        check_publishing(world, rng, 5, "e")
+    assert counts["covering"] < 0.5 * counts["simple"]
+    assert entries["merging"] < entries["covering"] < entries["simple"]
+
+
+def test_what_replaces_is_acknowledged_before_what_it_replaces_is_withdrawn() -> None:
+    broker = Overlay("b1", ["b2"], facts=FACTS)
+    other = Overlay("b2", ["b1"], facts=FACTS)
+    other.advertise("adv", EVERYTHING, 0.0)
+
+    def exchange() -> list[Verb]:
+        said = []
+        while broker.outbox or other.outbox:
+            for one, two in ((broker, other), (other, broker)):
+                sent = list(one.outbox)
+                one.outbox.clear()
+                for message in sent:
+                    said.append(message.verb)
+                    two.receive(message, 0.0)
+        return said
+
+    exchange()
+    broker.subscribe("narrow", parse("a < 3"), 0.0)
+    exchange()
+    broker.subscribe("wide", parse("a < 5"), 0.0)
+    said = [verb for verb in exchange() if verb != Verb.HELLO]
+    assert said == [Verb.SUBSCRIBE, Verb.ACKNOWLEDGE, Verb.UNSUBSCRIBE, Verb.ACKNOWLEDGE]
+    assert set(other.links["b1"].subscriptions) == {"wide"}
+    broker.unsubscribe("wide", 0.0)
+    said = exchange()
+    assert said == [Verb.SUBSCRIBE, Verb.ACKNOWLEDGE, Verb.UNSUBSCRIBE, Verb.ACKNOWLEDGE]
+    assert set(other.links["b1"].subscriptions) == {"narrow"}
+
+
+def test_a_neighbour_that_does_not_return_is_reported_and_may_come_back() -> None:
+    world = Simulator([("b0", "b1")], facts=FACTS, timing=Timing(1.0, 5.0, 20.0))
+    world.advertise("b0", "adv", EVERYTHING)
+    world.subscribe("b1", "s", parse("a > 3"))
+    world.settle()
+    world.crash("b1")
+    world.publish("b0", "lost", {"a": 5})
+    world.run(60.0)
+    (loss,) = world.losses
+    assert (loss.neighbour, loss.events, loss.entries) == ("b1", ["lost"], 1)
+    assert not world.hosts["b0"].unpublished
+    world.start("b1")
+    world.settle()
+    world.publish("b0", "e", {"a": 5})
+    world.settle()
+    assert world.hosts["b1"].stored == {"e": {"s"}}
+
+
+def test_mistakes_are_refused() -> None:
+    with pytest.raises(TamisError, match="unknown mode 'cover'"):
+        Overlay("b", [], mode="cover")
+    broker = Overlay("b", [])
+    broker.subscribe("s", EVERYTHING, 0.0)
+    with pytest.raises(DuplicateIdError, match="unsubscribe it first"):
+        broker.subscribe("s", EVERYTHING, 0.0)
+    with pytest.raises(UnknownIdError, match="no client of b"):
+        broker.unsubscribe("t", 0.0)
+
+
+class Story(RuleBasedStateMachine):
+    """Whatever clients, brokers and the network do, in any order."""
+
+    @initialize(mode=st.sampled_from(MODES), seed=st.integers(0, 99))
+    def begin(self, mode: str, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.world = simulator(4, seed, mode, STORM)
+        self.world.advertise("b0", "adv", EVERYTHING)
+        self.serial = 0
+        self.down: str | None = None
+
+    @rule(seed=st.integers(0, 999), where=st.integers(0, 3))
+    def subscribe(self, seed: int, where: int) -> None:
+        self.serial += 1
+        expression = random_filter(random.Random(seed))
+        self.world.subscribe(f"b{where}", f"s{self.serial}", expression)
+
+    @rule(where=st.integers(0, 3), which=st.integers(0, 5))
+    def unsubscribe(self, where: int, which: int) -> None:
+        there = list(self.world.hosts[f"b{where}"].subscriptions)
+        if there:
+            self.world.unsubscribe(f"b{where}", there[which % len(there)])
+
+    @rule(where=st.integers(0, 3))
+    def crash_or_return(self, where: int) -> None:
+        if self.down is None:
+            self.down = f"b{where}"
+            self.world.crash(self.down)
+        else:
+            self.world.start(self.down)
+            self.down = None
+
+    @rule(duration=st.floats(0.1, 5.0))
+    def wait(self, duration: float) -> None:
+        self.world.run(duration)
+
+    @rule()
+    def publish(self) -> None:
+        if self.down is not None:
+            self.world.start(self.down)
+            self.down = None
+        self.world.settle()
+        self.serial += 1
+        check_publishing(self.world, self.rng, 3, f"e{self.serial}-")
+
+    @invariant()
+    def nothing_was_given_up(self) -> None:
+        if hasattr(self, "world"):
+            assert not self.world.losses
+
+
+Story.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+TestStory = Story.TestCase
