@@ -30,6 +30,7 @@ SELECTION = {
     "arrays.string_union": "matching/segments/test_matcher.py",
     "arrays.substring_search": "arrays/test_substring_search.py",
     "arrays.thresholds": "published/frame/test_comparisons.py",
+    "graphs": "graphs/test_index.py",
     "matching.boxes.layout": "matching/sieve/test_sieve.py",
     "matching.boxes.unresolved": "matching/segments/test_one_event.py",
     "matching.evaluation": "matching/segments/test_one_event.py",
