@@ -38,6 +38,7 @@ from tamis.errors import (
     UnsupportedError,
 )
 from tamis.graphs.reader import read_graph
+from tamis.language import dialects
 from tamis.language.json_form import from_json, to_json
 from tamis.language.parser import parse
 from tamis.language.python import attr, call, pattern, quantity, timestamp, var
@@ -103,6 +104,7 @@ __all__ = [
     "attr",
     "call",
     "covers",
+    "dialects",
     "equivalent",
     "from_json",
     "hull",

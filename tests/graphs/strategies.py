@@ -75,7 +75,7 @@ def patterns(tests: st.SearchStrategy[Expression] | None = None) -> st.SearchStr
     return st.builds(
         _pattern,
         st.lists(triples, min_size=1, max_size=4),
-        st.lists(tests or filters(), max_size=2),
+        st.lists(filters() if tests is None else tests, max_size=2),
     )
 
 

@@ -306,7 +306,7 @@ class Trial(AttributeTrial):
     @cached_property
     def patterns(self) -> Patterns:
         """The graph patterns on the event."""
-        return Patterns(self.event.graph, self._limits.bindings)
+        return Patterns(self.event.graph, self._limits.bindings, self._taxonomies.default)
 
 
 class _Budget:

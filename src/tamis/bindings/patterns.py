@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar
 
+from tamis.bindings.classes import Classes
 from tamis.bindings.filters import Solution, filter_truth
 from tamis.bindings.substitution import Rows, Table
 from tamis.model.rdf_terms import RdfLiteral, RdfTerm, RdfTriple, value_of_term
+from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.expression import Pattern, Triple
 from tamis.predicates.operands import Variable
 from tamis.predicates.truth import FALSE, TRUE, UNKNOWN
@@ -27,8 +30,14 @@ Places = tuple[int, ...]
 class Patterns:
     """The patterns that were tried on one event's graph."""
 
-    def __init__(self, graph: frozenset[RdfTriple] | None, limit: int) -> None:
+    def __init__(
+        self,
+        graph: frozenset[RdfTriple] | None,
+        limit: int,
+        taxonomy: Taxonomy | None = None,
+    ) -> None:
         self._graph = graph
+        self._taxonomy = taxonomy
         self._limit = limit
         self._left = 0
         self._indices: dict[Places, dict[tuple[RdfTerm, ...], list[tuple[RdfTerm, ...]]]] = {}
@@ -51,11 +60,17 @@ class Patterns:
         rows = []
         try:
             for solution in self._solutions(list(map(_canonical_triple, node.triples)), {}):
-                if all(filter_truth(each, solution) == TRUE for each in node.filters):
+                if all(
+                    filter_truth(each, solution, self._classes) == TRUE for each in node.filters
+                ):
                     rows.append(tuple(value_of_term(solution[each]) for each in variables))
         except _LimitExceededError:
             return Rows.failed(f"has more than {self._limit:,} bindings to try, which is the limit")
         return Rows(rows, TRUE if rows else FALSE)
+
+    @cached_property
+    def _classes(self) -> Classes:
+        return Classes(self._graph or (), self._taxonomy)
 
     def _solutions(self, triples: list[Triple], solution: Solution) -> Iterator[Solution]:
         """All ways to find the triples in the graph that agree with a solution."""

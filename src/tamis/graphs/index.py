@@ -33,6 +33,7 @@ from tamis.graphs.table import (
     order_edges,
 )
 from tamis.model.limits import LIMITS, Limits
+from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.expression import Expression, Pattern
 from tamis.predicates.operands import Variable
 
@@ -235,13 +236,15 @@ class PatternIndex(Lockable):
 
     # Publications.
 
-    def view(self) -> IndexView:
-        """What there is now."""
+    def view(self, taxonomy: Taxonomy | None = None) -> IndexView:
+        """What there is now; ``taxonomy`` is for is-a constraints."""
         with self._lock:
             parts = [Part(each, len(each.number)) for each in self._segments]
             if self._filled:
                 parts.append(Part(self._live, self._filled))
-            return IndexView(tuple(parts), self._epoch, self.numbers, self.filters, self.limits)
+            return IndexView(
+                tuple(parts), self._epoch, self.numbers, self.filters, self.limits, taxonomy
+            )
 
     @property
     def nbytes(self) -> int:

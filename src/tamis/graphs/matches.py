@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.arrays.types import Int8s, Int32s, Int64s
+from tamis.bindings.classes import Classes
 from tamis.bindings.filters import filter_truth
 from tamis.graphs.encoding import Constraint, comparison_of
 from tamis.graphs.publications import EncodedPublications, Encoder
@@ -16,6 +17,7 @@ from tamis.graphs.search import EXCEEDED, RECHECK, Found, search
 from tamis.graphs.table import PatternTable
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.rdf_terms import RdfTerm, RdfTriple
+from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.expression import Expression, nodes_within
 from tamis.predicates.operands import Variable, operands_within
 from tamis.predicates.truth import TRUE
@@ -62,6 +64,8 @@ class IndexView(NamedTuple):
     numbers: Mapping[str, int]
     filters: Mapping[int, Filters]
     limits: Limits
+    taxonomy: Taxonomy | None = None
+    """What is-a constraints ask."""
 
     def encoder(self) -> Encoder:
         """What takes in publications for ``match``."""
@@ -109,7 +113,7 @@ class IndexView(NamedTuple):
         sizes = table.variables[found.place].tolist()
         statuses = found.status.tolist()
         first = found.first.tolist()
-        truths: Truths = {}
+        checker = Checker(publications, self.taxonomy)
         for pair, (number, size, status) in enumerate(zip(numbers, sizes, statuses)):
             shape = found.bindings[first[pair] : first[pair + 1]]
             table_of_pair = shape.reshape(-1, size) if size else np.empty((1, 0), np.int32)
@@ -119,7 +123,7 @@ class IndexView(NamedTuple):
                 passing = [
                     at
                     for at, line in enumerate(table_of_pair.tolist())
-                    if all(_truth(check, line, row, publications, truths) for check in checks)
+                    if all(checker.passes(check, line, row) for check in checks)
                 ]
                 if not passing:
                     continue
@@ -157,10 +161,6 @@ class Check(NamedTuple):
         )
 
 
-Truths = dict[tuple[Expression, int, tuple[int, ...]], bool]
-"""What a filter says of a publication and of the terms that it looks at."""
-
-
 @lru_cache(maxsize=100_000)
 def variables_of_filter(filter_: Expression) -> tuple[Variable, ...]:
     """The variables of a filter."""
@@ -169,13 +169,29 @@ def variables_of_filter(filter_: Expression) -> tuple[Variable, ...]:
     return tuple(dict.fromkeys(each for each in within if isinstance(each, Variable)))
 
 
-def _truth(
-    check: Check, line: list[int], row: int, publications: EncodedPublications, truths: Truths
-) -> bool:
-    """Whether a filter is true of a solution; it is evaluated once for the same terms."""
-    key = check.filter, row, tuple([line[at] for _, at in check.columns])
-    known = truths.get(key)
-    if known is None:
-        solution = {variable: publications.term(row, line[at]) for variable, at in check.columns}
-        known = truths[key] = filter_truth(check.filter, solution) == TRUE
-    return known
+class Checker:
+    """Tests filters on solutions, each once for the same terms of a publication."""
+
+    def __init__(self, publications: EncodedPublications, taxonomy: Taxonomy | None) -> None:
+        self._publications = publications
+        self._taxonomy = taxonomy
+        self._truths: dict[tuple[Expression, int, tuple[int, ...]], bool] = {}
+        self._classes: dict[int, Classes] = {}
+
+    def passes(self, check: Check, line: list[int], row: int) -> bool:
+        """Whether a filter is true of a solution."""
+        key = check.filter, row, tuple([line[at] for _, at in check.columns])
+        known = self._truths.get(key)
+        if known is None:
+            term = self._publications.term
+            solution = {variable: term(row, line[at]) for variable, at in check.columns}
+            truth = filter_truth(check.filter, solution, self._classes_of(row))
+            known = self._truths[key] = truth == TRUE
+        return known
+
+    def _classes_of(self, row: int) -> Classes:
+        found = self._classes.get(row)
+        if found is None:
+            found = Classes(self._publications.triples(row), self._taxonomy)
+            self._classes[row] = found
+        return found

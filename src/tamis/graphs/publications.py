@@ -13,7 +13,7 @@ and slower for small ones, and publications are small.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +66,13 @@ class EncodedPublications(NamedTuple):
         """The term of a publication's local number."""
         found = self.terms[int(self.arrays.first_term[row]) + local]
         return found if isinstance(found, RdfTerm) else term_of_node(found)
+
+    def triples(self, row: int) -> Iterator[RdfTriple]:
+        """The triples of a publication."""
+        first = self.arrays.first
+        for key in self.arrays.spo[first[row] : first[row + 1]].tolist():
+            places = key >> 2 * BITS, key >> BITS & MOST_TERMS - 1, key & MOST_TERMS - 1
+            yield tuple(self.term(row, place) for place in places)  # type: ignore[misc]
 
 
 class Encoder:

@@ -138,7 +138,7 @@ def advance(
     if depth == edges:
         depth -= 1
     while depth >= 0:
-        _unbind(work, depth)
+        unbind(work, depth)
         if work.low[depth] == work.high[depth]:
             depth -= 1
             continue
@@ -147,7 +147,7 @@ def advance(
             return -1
         i = work.low[depth]
         work.low[depth] += 1
-        if _bind(work, depth, data, i) and _satisfied(work, depth, data, row, table, at):
+        if bind(work, depth, data, i) and satisfied(work, depth, data, row, table, at):
             depth += 1
             work.state[_DEPTH] = depth
             if depth == edges:
@@ -157,7 +157,7 @@ def advance(
 
 
 @kernel
-def _unbind(work: Work, depth: int) -> None:
+def unbind(work: Work, depth: int) -> None:
     """Free what the last triple at a depth has bound."""
     bound = work.bound[depth]
     if bound:
@@ -168,7 +168,7 @@ def _unbind(work: Work, depth: int) -> None:
 
 
 @kernel
-def _bind(work: Work, depth: int, data: Publications, i: int) -> bool:
+def bind(work: Work, depth: int, data: Publications, i: int) -> bool:
     """Bind the variables of an edge to a triple; False if one would have two values."""
     order = work.order[depth]
     key = data.spo[i] if order == 0 else (data.pos[i] if order == 1 else data.osp[i])
@@ -189,7 +189,7 @@ def _bind(work: Work, depth: int, data: Publications, i: int) -> bool:
 
 
 @kernel
-def _satisfied(
+def satisfied(
     work: Work, depth: int, data: Publications, row: int, table: PatternTable, at: int
 ) -> bool:
     """Whether the constraints on what was just bound hold."""

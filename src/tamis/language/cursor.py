@@ -64,10 +64,11 @@ class Cursor:
     def move(self, position: int, *, enclosed: bool = False) -> None:
         """Go on at a position behind a graph pattern, or ``enclosed`` in the parentheses there."""
         tokens = tokens_beside_pattern(self.text, position, enclosed=enclosed)
-        self._go_through(list(tokens), position)
+        self._go_through(list(tokens), position, enclosed=enclosed)
 
-    def _go_through(self, tokens: list[str], start: int) -> None:
+    def _go_through(self, tokens: list[str], start: int, *, enclosed: bool = False) -> None:
         self._start = start
+        self._enclosed = enclosed
         self._places: list[int] | None = None
         self._is_faulty = bool(tokens) and is_fault(tokens[-1])
         if self._is_faulty:
@@ -86,7 +87,9 @@ class Cursor:
     def place(self, index: int) -> int:
         """Where a token stands in the text."""
         if self._places is None:
-            self._places = places_of(self.text, self._start, len(self.tokens) - 1)
+            self._places = places_of(
+                self.text, self._start, len(self.tokens) - 1, enclosed=self._enclosed
+            )
         return self._places[min(index, len(self._places) - 1)]
 
     @property

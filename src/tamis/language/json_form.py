@@ -32,10 +32,19 @@ from tamis.predicates.expression import (
     Or,
     Pattern,
     Present,
+    TermTest,
     TextTest,
     TruthTest,
 )
-from tamis.predicates.operands import Arithmetic, Attribute, Constant, Quantity, Variable
+from tamis.predicates.operands import (
+    Arithmetic,
+    Attribute,
+    Constant,
+    Quantity,
+    RdfConstant,
+    StringOf,
+    Variable,
+)
 
 __all__ = ["from_json", "schema", "to_json"]
 
@@ -119,6 +128,16 @@ def _(node: Pattern) -> Form:
 
 
 @to_json.register
+def _(node: TermTest) -> Form:
+    form: Form = {"filter": node.operator, "term": _term(node.operand)}
+    if isinstance(node.value, Constant):
+        form["value"] = _value(node.value)
+    elif node.value is not None:
+        form["class"] = _rdf(node.value.term)
+    return form | ({"ignore_case": True} if node.ignore_case else {})
+
+
+@to_json.register
 def _(node: And) -> Form:
     return {"and": [*map(to_json, node.parts)]}
 
@@ -161,6 +180,10 @@ def _term(term: Any) -> Form:
             return {"variable": term.name}
         case Constant():
             return {"value": _value(term)}
+        case RdfConstant():
+            return _rdf(term.term)
+        case StringOf():
+            return {"string of": term.variable.name}
         case Arithmetic():
             sides = {"left": _term(term.left), "right": _term(term.right)}
             return {"arithmetic": term.operator} | sides

@@ -28,6 +28,7 @@ from tamis.predicates.expression import (
     Pattern,
     Present,
     Subject,
+    TermTest,
     TextTest,
     Triple,
     TruthTest,
@@ -35,7 +36,17 @@ from tamis.predicates.expression import (
     any_of,
     parse_network,
 )
-from tamis.predicates.operands import Attribute, Constant, Operand, Quantity, Variable, calculate
+from tamis.predicates.operands import (
+    Attribute,
+    Constant,
+    Operand,
+    Quantity,
+    RdfConstant,
+    StringOf,
+    Variable,
+    calculate,
+    operands_within,
+)
 
 _CASE = ("ignore_case",)
 _ARITHMETIC = ("+", "-", "*", "/")
@@ -43,7 +54,24 @@ _ARITHMETIC = ("+", "-", "*", "/")
 
 def from_json(form: Any, limits: Limits = LIMITS) -> Expression:
     """The expression that a form, as ``json.loads`` gives it, denotes."""
-    return _expression(Node(form, "", Budget(limits)), 0)
+    top = Node(form, "", Budget(limits))
+    found = _expression(top, 0)
+    _check_places(found, top)
+    return found
+
+
+def _check_places(found: Expression, top: Node) -> None:
+    """Refuse outside of patterns what belongs into their filters."""
+    left = [found]
+    while left:
+        node = left.pop()
+        operands = (inner for side in node.operands() for inner in operands_within(side))
+        if isinstance(node, TermTest) or any(
+            isinstance(each, RdfConstant | StringOf) for each in operands
+        ):
+            top.fail(f"{str(node)[:80]!r} belongs into the filters of a pattern,")
+        if not isinstance(node, Pattern):
+            left += node.children()
 
 
 # Expressions, at a depth below the top.
@@ -101,6 +129,22 @@ def _pattern(node: Node, depth: int) -> Expression:
     if "filters" in node:
         filters = [_expression(item, depth + 1) for item in node["filters"].items()]
     return node.build(Pattern, tuple(triples), tuple(filters))
+
+
+def _term_test(node: Node, _: int) -> Expression:
+    """A test of a variable in a FILTER."""
+    operator = node.word("filter", (*TermTest.FUNCTIONS, *TermTest.RELATIONS, "bound"))
+    if operator == "bound":
+        node.check_keys(("filter", "term"))
+        return node.build(TermTest, _term(node["term"], 0), operator)
+    if operator in TermTest.RELATIONS:
+        node.check_keys(("filter", "term", "class"))
+        value: Operand = RdfConstant(_iri(node["class"]))
+    else:
+        node.check_keys(("filter", "term", "value"), _CASE if operator == "regex" else ())
+        value = _constant(node["value"])
+    folded = node.flag("ignore_case")
+    return node.build(TermTest, _term(node["term"], 0), operator, value, folded)
 
 
 # Tests of one attribute.
@@ -197,6 +241,12 @@ def _variable_term(node: Node, _: int) -> Variable:
     return _variable(node)
 
 
+def _string_of(node: Node, _: int) -> StringOf:
+    node.check_keys(("string of",))
+    name = node["string of"]
+    return StringOf(name.build(Variable, name.string()))
+
+
 def _constant_term(node: Node, _: int) -> Constant:
     node.check_keys(("value",))
     return _constant(node["value"])
@@ -274,6 +324,7 @@ _SHAPES: dict[str, Callable[[Node, int], Expression]] = {
     "left": _relation,
     "call": _call,
     "pattern": _pattern,
+    "filter": _term_test,
 }
 _TESTS: dict[str, _Test] = {
     **{op: _Test(_comparison, optional=_CASE if op in EQUALITIES else ()) for op in FLIPPED},
@@ -294,6 +345,9 @@ _TERMS: dict[str, Callable[[Node, int], Operand]] = {
     "variable": _variable_term,
     "value": _constant_term,
     "arithmetic": _arithmetic,
+    "iri": lambda node, _: RdfConstant(_iri(node)),
+    "literal": lambda node, _: RdfConstant(_literal(node)),
+    "string of": _string_of,
 }
 _ARGUMENTS: dict[str, Callable[[Node], Argument]] = {
     "variable": _variable,

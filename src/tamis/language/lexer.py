@@ -31,6 +31,15 @@ _SORTED = rf"{_PLAIN}|[(),]|{_STRING}|{_NUMBER}|{_SYMBOL}|{_RAW}|{DOTTED}|{_VARI
 _NEXT = re.compile(rf"\s*+(?:#[^\n]*+\s*+)*+({_SORTED}|\Z|.+)", re.DOTALL)
 _TOKEN = re.compile(_SORTED, re.DOTALL)
 
+# A FILTER has IRIs, names with prefixes and literals with a language or a datatype besides.
+_IRI = r'<[^\x00-\x20<>"{}|^`\\]*:[^\x00-\x20<>"{}|^`\\]*>'
+_NAME = r"(?:[^\W\d_](?:[\w.-]*[\w-])?)?:(?:[\w](?:[\w.-]*[\w-])?)?"
+_TAGGED = rf"(?:{_STRING})(?:@[a-zA-Z]+(?:-[a-zA-Z0-9]+)*|\^\^(?:{_IRI}|{_NAME}))"
+RDF_TOKEN = re.compile(rf"{_TAGGED}|{_IRI}|{_NAME}", re.DOTALL)
+_NEXT_IN_FILTER = re.compile(
+    rf"\s*+(?:#[^\n]*+\s*+)*+({_TAGGED}|{_IRI}|{_NAME}|{_SORTED}|\Z|.+)", re.DOTALL
+)
+
 LITERALS = re.compile(
     rf"((?=[0-9'\"rR])(?:(?<!\w)(?:{_RAW})|{_STRING}|(?<![\w.]){_NUMBER}))", re.DOTALL
 )
@@ -65,7 +74,7 @@ def tokens_beside_pattern(text: str, start: int, *, enclosed: bool) -> Iterator[
     """The same from the end of a pattern on; or, ``enclosed``, those of the parentheses of a
     FILTER. No token is looked at that is beyond, for a text may have patterns without number."""
     opened = 0
-    for found in _NEXT.finditer(text, start):
+    for found in (_NEXT_IN_FILTER if enclosed else _NEXT).finditer(text, start):
         token = found[1]
         if not token:
             return
@@ -77,12 +86,15 @@ def tokens_beside_pattern(text: str, start: int, *, enclosed: bool) -> Iterator[
 
 def is_fault(last: str) -> bool:
     """Whether the last of some tokens begins none; most begin with what always begins one."""
-    return last[0] not in _ALWAYS and _TOKEN.fullmatch(last) is None
+    if last[0] in _ALWAYS:
+        return False
+    return _TOKEN.fullmatch(last) is None and RDF_TOKEN.fullmatch(last) is None
 
 
-def places_of(text: str, start: int, count: int) -> list[int]:
-    """Where each of so many tokens begins."""
-    return [found.start(1) for found in islice(_NEXT.finditer(text, start), count)]
+def places_of(text: str, start: int, count: int, *, enclosed: bool = False) -> list[int]:
+    """Where each of so many tokens begins, which are perhaps those of a FILTER."""
+    tokens = (_NEXT_IN_FILTER if enclosed else _NEXT).finditer(text, start)
+    return [found.start(1) for found in islice(tokens, count)]
 
 
 def sort_of(token: str) -> str:

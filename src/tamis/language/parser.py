@@ -27,7 +27,8 @@ from tamis.arrays.sharing import Bounded
 from tamis.errors import ParseError, SubscriptionError, TamisError, suggestion
 from tamis.language.attribute_tests import TESTS, ignoring_case, negated_test, read_list
 from tamis.language.cursor import CONVERSIONS, Cursor
-from tamis.language.lexer import shown, sort_of
+from tamis.language.filters import FILTER_TESTS, filter_function, rdf_constant
+from tamis.language.lexer import RDF_TOKEN, shown, sort_of
 from tamis.language.patterns import read_pattern, read_prefixes
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
 from tamis.model.paths import RESERVED, format_path, parse_path
@@ -169,6 +170,8 @@ class Parser(Cursor):
         start = self.index
         left = self.tested_attribute() or self.term()
         operator = self.key
+        if self.negator == "!" and operator in FILTER_TESTS and isinstance(left, Operand):
+            return FILTER_TESTS[operator](self, left, start)
         if operator in TESTS and isinstance(left, Attribute):
             return TESTS[operator](self, left)
         if operator in FLIPPED and isinstance(left, Operand):
@@ -200,7 +203,8 @@ class Parser(Cursor):
     def comparison(self, start: int, left: Operand) -> Expression:
         symbol = self.keys[self.advance()]
         convert = CONVERSIONS.get(self.tokens[self.index][:1])
-        if convert is not None and self.keys[self.index + 1] not in _ARITHMETIC:
+        is_plain = self.negator != "!" or not RDF_TOKEN.fullmatch(self.token)
+        if is_plain and convert is not None and self.keys[self.index + 1] not in _ARITHMETIC:
             right: Operand = self.literal(convert)
         elif self.key == "null" and symbol in EQUALITIES:
             word = "missing" if symbol == "=" else "present"
@@ -262,6 +266,8 @@ class Parser(Cursor):
         token = self.tokens[self.index]
         if token == "(":
             return self.group()
+        if self.negator == "!" and RDF_TOKEN.fullmatch(token):
+            return rdf_constant(self)
         known = self.names.get(token)
         if known is not None and self.keys[self.index + 1] != "(":
             self.advance()
@@ -306,6 +312,8 @@ class Parser(Cursor):
             return self.constant()
         index = self.advance()
         if self.at("(") and "`" not in self.tokens[index]:
+            if self.negator == "!":
+                return filter_function(self, index)
             return self.call(index)
         return self.attribute(index)
 

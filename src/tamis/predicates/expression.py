@@ -36,6 +36,8 @@ from tamis.predicates.operands import (
     Constant,
     Operand,
     Quantity,
+    RdfConstant,
+    StringOf,
     Variable,
     check_name,
     nested,
@@ -305,6 +307,46 @@ class Call(Expression):
         return iter(self.arguments)
 
 
+@node
+class TermTest(Expression):
+    """A test of a variable in a FILTER, by one of SPARQL's functions or by the taxonomy."""
+
+    FUNCTIONS: ClassVar[tuple[str, ...]] = ("regex", "strstarts")
+    RELATIONS: ClassVar[tuple[str, ...]] = ("descendant of", "ancestor of", "direct instance of")
+
+    operand: Variable | StringOf
+    operator: str
+    value: Constant | RdfConstant | None = None
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.operand, Variable | StringOf):
+            raise SubscriptionError(f"{self.operator} tests a ?variable or str(?variable)")
+        if self.operator in self.FUNCTIONS:
+            if not isinstance(self.value, Constant):
+                raise SubscriptionError(f"{self.operator}() needs a string")
+            _check_string(self.value, f"{self.operator}()")
+            if self.operator == "regex":
+                compile_regex(str(self.value.value), ignore_case=self.ignore_case)
+        elif self.operator in self.RELATIONS:
+            named = isinstance(self.value, RdfConstant) and isinstance(self.value.term, Iri)
+            if not named or not isinstance(self.operand, Variable):
+                raise SubscriptionError(
+                    f"{self.operator!r} relates a ?variable to the IRI of a class"
+                )
+        elif self.operator != "bound":
+            raise SubscriptionError(f"unknown test {self.operator!r} of a FILTER")
+        elif self.value is not None or not isinstance(self.operand, Variable):
+            raise SubscriptionError("bound() takes a ?variable")
+        if self.ignore_case and self.operator != "regex":
+            raise SubscriptionError(f"{self.operator} has no form that ignores case")
+
+    def operands(self) -> Iterator[Operand]:
+        yield self.operand
+        if self.value is not None:
+            yield self.value
+
+
 Subject = Iri | Variable
 Object = Iri | RdfLiteral | Variable
 Triple = tuple[Subject, Subject, Object]
@@ -466,7 +508,7 @@ def _check_string(constant: Constant, what: str) -> None:
 
 def _check_filter(expression: Expression, bound: set[Variable]) -> None:
     for part in nodes_within(expression):
-        if not isinstance(part, Comparison | And | Or | Not):
+        if not isinstance(part, Comparison | TermTest | And | Or | Not):
             raise SubscriptionError("a FILTER can only compare variables")
         for term in (inner for side in part.operands() for inner in operands_within(side)):
             if isinstance(term, Attribute):

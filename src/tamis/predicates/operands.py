@@ -5,7 +5,9 @@ Operand
 ├── Constant       5, 'Toy', true, timestamp '2026-01-01'
 ├── Variable       ?d
 ├── Quantity       5 km            (arguments of operators only)
-└── Arithmetic     ?d * 2 + price
+├── Arithmetic     ?d * 2 + price
+├── RdfConstant    ex:acme, "Stuhl"@de     (FILTERs of graph patterns only)
+└── StringOf       str(?x)                 (likewise)
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from tamis.errors import LimitError, SubscriptionError, suggestion
 from tamis.model.kinds import GREATEST_INTEGER, LEAST_INTEGER, Kind, Value, kind_of, to_value
 from tamis.model.limits import LIMITS, MAX_DEPTH
 from tamis.model.paths import RESERVED, Path, format_path
+from tamis.model.rdf_terms import Iri, RdfLiteral
 from tamis.model.units import UNITS
 
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -107,6 +110,23 @@ class Quantity(Operand):
         if self.unit not in UNITS:
             hint = suggestion(self.unit, UNITS) or "use one of " + ", ".join(UNITS)
             raise SubscriptionError(f"unknown unit {self.unit[:50]!r}; {hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class RdfConstant(Operand):
+    """An RDF term that is no value of the language, in a FILTER."""
+
+    term: Iri | RdfLiteral
+
+
+@dataclass(frozen=True, slots=True)
+class StringOf(Operand):
+    """SPARQL's ``str(?x)``: the characters of an IRI, or the lexical form of a literal."""
+
+    variable: Variable
+
+    def children(self) -> Iterator[Operand]:
+        yield self.variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,20 @@ from tamis.predicates.expression import (
     Or,
     Pattern,
     Present,
+    TermTest,
     TextTest,
     TruthTest,
 )
-from tamis.predicates.operands import Arithmetic, Attribute, Constant, Operand, Quantity, Variable
+from tamis.predicates.operands import (
+    Arithmetic,
+    Attribute,
+    Constant,
+    Operand,
+    Quantity,
+    RdfConstant,
+    StringOf,
+    Variable,
+)
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 _PRODUCTS = ("*", "/")
@@ -77,6 +87,10 @@ def format_term(term: Operand) -> str:
             return f"{format_value(term.number.value)} {term.unit}"
         case Arithmetic():
             return _arithmetic(term)
+        case RdfConstant():
+            return _rdf(term.term)
+        case StringOf():
+            return f"str({format_term(term.variable)})"
     raise TypeError(f"no term: {term!r}")
 
 
@@ -150,6 +164,17 @@ def _(node: InCidr) -> str:
 @to_text.register
 def _(node: Call) -> str:
     return f"{node.name}({', '.join(format_term(argument) for argument in node.arguments)})"
+
+
+@to_text.register
+def _(node: TermTest) -> str:
+    operand = format_term(node.operand)
+    if node.value is None:
+        return f"bound({operand})"
+    if node.operator in TermTest.RELATIONS:
+        return f"{operand} {node.operator} {format_term(node.value)}"
+    flags = ", 'i'" if node.ignore_case else ""
+    return f"{node.operator}({operand}, {format_term(node.value)}{flags})"
 
 
 @to_text.register

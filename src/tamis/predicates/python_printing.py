@@ -22,6 +22,7 @@ from tamis.predicates.expression import (
     Or,
     Pattern,
     Present,
+    TermTest,
     TextTest,
     TruthTest,
 )
@@ -114,6 +115,11 @@ def _(node: Call) -> str:
 @to_python.register
 def _(node: Pattern) -> str:
     return f"pattern({to_text(node)!r})"
+
+
+@to_python.register
+def _(node: TermTest) -> str:
+    return to_text(node)  # which only a pattern holds, and that is printed as text
 
 
 @to_python.register
