@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.graphs.encoding import Constraint, EncodedPattern
+from tamis.graphs.table import PatternTable, empty_table
 from tamis.model.rdf_terms import Iri, RdfTriple
 from tamis.predicates.expression import Comparison, Pattern
 from tamis.predicates.operands import Constant, Variable
@@ -119,6 +120,41 @@ class GraphWorkload:
     def graph(self) -> frozenset[RdfTriple]:
         """The publication as triples."""
         return frozenset((term(s), term(p), term(o)) for s, p, o in self.publication.tolist())
+
+
+def large_table(workload: GraphWorkload, count: int) -> PatternTable:
+    """A table of very many subscriptions: those of a workload, copies of the overlapping ones, and
+    random ones, half of each. A list of patterns would take gigabytes."""
+    own = [each for each in workload.patterns if len(each.edges) == 8]
+    pool = np.array([each.edges for each in own], np.int32)
+    variables = np.array([len(each.variables) for each in own], np.int32)
+    chosen = np.random.default_rng(workload.parameters.seed)
+    copies = (count - len(own)) // 2
+    copied = chosen.integers(workload.matches, len(own), copies)
+    fresh = count - len(own) - copies
+    made = empty_table(count, 8 * count, 0, 0)
+    edges = made.edges.reshape(count, 8, 3)
+    edges[: len(own)] = pool
+    edges[len(own) : len(own) + copies] = pool[copied]
+    edges[len(own) + copies :] = _random_edges(chosen, fresh)
+    made.variables[: len(own)] = variables
+    made.variables[len(own) : len(own) + copies] = variables[copied]
+    made.variables[len(own) + copies :] = 2
+    made.first[:] = 8 * np.arange(count + 1)
+    made.number[:] = np.arange(count)
+    return made
+
+
+def _random_edges(chosen: np.random.Generator, count: int) -> NDArray[np.int32]:
+    """Paths through five nodes and four edges between them, with two of the nodes variables."""
+    names = chosen.integers(0, NODES, (count, 5))
+    names[:, 0], names[:, 3] = -1, -2
+    ends = chosen.integers(0, 5, (count, 2, 4))
+    rows = np.arange(count)[:, None]
+    heads = np.concatenate([names[:, :-1], names[rows, ends[:, 0]]], 1)
+    tails = np.concatenate([names[:, 1:], names[rows, ends[:, 1]]], 1)
+    labels = NODES + chosen.integers(0, PROPERTIES, (count, 8))
+    return np.stack([heads, labels, tails], 2).astype(np.int32)
 
 
 def term(number: int) -> Iri:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis import Engine, Event, Taxonomy, parse
+from tamis import Engine, Event, Taxonomy
 from tamis.bindings.patterns import Patterns
 from tamis.graphs.index import PatternIndex
 from tamis.graphs.reader import read_graph, term_of_node
@@ -208,4 +208,3 @@ def test_the_example_of_all_parts() -> None:
     (match,) = engine.matches(Event({"category": "chair", "price": 50}, graph=graph))
     assert match.bindings["year"] == 1880
     assert engine.match(Event({"category": "chair", "price": 500}, graph=graph)) == []
-    assert parse(text, prefixes={"ex": "http://x/"})

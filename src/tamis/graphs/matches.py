@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.arrays.types import Int8s, Int32s, Int64s
+from tamis.arrays.types import Flags, Int32s, Int64s, Offsets
 from tamis.bindings.classes import Classes
 from tamis.bindings.filters import filter_truth
 from tamis.graphs.encoding import Constraint, comparison_of
@@ -42,17 +43,29 @@ class GraphMatches(NamedTuple):
     row: Int32s
     number: Int32s
     """The pattern."""
-    exceeded: Int8s
-    """1 where nobody can tell, because the pattern tries more triples than the limit allows."""
-    bindings: list[Int32s]
-    """For each pair its solutions, one a line: local numbers of terms, in the order in which the
-    variables come in the pattern. Without ``every`` there is one."""
+    exceeded: Flags
+    """Where nobody can tell, because the pattern tries more triples than the limit allows."""
+    sizes: Int32s
+    """How many variables the pattern has."""
+    first: Offsets
+    """Where the solutions of each pair begin."""
+    terms: Int32s
+    """Local numbers of terms: for each solution one for each variable, in the order in which the
+    variables come in the pattern."""
+    ends: Offsets
+    """Where the solutions of each pair end."""
     publications: EncodedPublications
+
+    def bindings(self, pair: int) -> Int32s:
+        """The solutions of a pair, one a line; without ``every`` there is one."""
+        if not self.sizes[pair]:
+            return np.empty((int(not self.exceeded[pair]), 0), np.int32)
+        return self.terms[self.first[pair] : self.ends[pair]].reshape(-1, self.sizes[pair])
 
     def solutions(self, pair: int) -> Iterator[tuple[RdfTerm, ...]]:
         """The solutions of a pair as terms."""
         row = int(self.row[pair])
-        for line in self.bindings[pair].tolist():
+        for line in self.bindings(pair).tolist():
             yield tuple(self.publications.term(row, local) for local in line)
 
 
@@ -83,56 +96,61 @@ class IndexView(NamedTuple):
 
     def match(self, publications: EncodedPublications, *, every: bool = False) -> GraphMatches:
         """Match encoded publications, with one solution of each pair or ``every`` one."""
-        limits = np.array([self.limits.pattern, self.limits.bindings], np.int64)
-        limits[0] = max(limits[0], LIMITS.pattern)
-        rows: list[Int32s] = []
-        numbers: list[Int32s] = []
-        exceeded: list[Int8s] = []
-        bindings: list[Int32s] = []
-        for table, count in self.parts:
-            found = search(publications.arrays, table, count, self.epoch, every, limits)
-            kept, lines = self._decided(found, table, publications, every)
-            rows.append(found.row[kept])
-            numbers.append(table.number[found.place[kept]])
-            exceeded.append((found.status[kept] == EXCEEDED).astype(np.int8))
-            bindings += lines
-        row = np.concatenate([np.empty(0, np.int32), *rows])
-        order = np.argsort(row, kind="stable")
-        number = np.concatenate([np.empty(0, np.int32), *numbers])
-        flags = np.concatenate([np.empty(0, np.int8), *exceeded])
-        lines = [bindings[at] for at in order.tolist()]
-        return GraphMatches(row[order], number[order], flags[order], lines, publications)
+        edges = max(self.limits.pattern, LIMITS.pattern)
+        limits = np.array([edges, self.limits.bindings], np.int64)
+        checker = Checker(publications, self.taxonomy)
+        parts = [_empty(publications)]
+        for table, size in self.parts:
+            found = search(publications.arrays, table, size, self.epoch, every, limits)
+            if len(found.row):
+                parts.append(self._decided(found, table, checker, every))
+        return parts[-1] if len(parts) <= 2 else _joined(parts, publications)
 
     def _decided(
-        self, found: Found, table: PatternTable, publications: EncodedPublications, every: bool
-    ) -> tuple[Int64s, list[Int32s]]:
-        """Which candidates pass the filters that no kernel tests, and their solutions."""
-        kept: list[int] = []
-        lines: list[Int32s] = []
-        numbers = table.number[found.place].tolist()
-        sizes = table.variables[found.place].tolist()
-        statuses = found.status.tolist()
-        first = found.first.tolist()
-        checker = Checker(publications, self.taxonomy)
-        for pair, (number, size, status) in enumerate(zip(numbers, sizes, statuses)):
-            shape = found.bindings[first[pair] : first[pair + 1]]
-            table_of_pair = shape.reshape(-1, size) if size else np.empty((1, 0), np.int32)
-            if status != EXCEEDED and (status == RECHECK or number in self.filters):
-                row, place = int(found.row[pair]), int(found.place[pair])
-                checks = self._checks(number, table, place, status)
-                passing = [
-                    at
-                    for at, line in enumerate(table_of_pair.tolist())
-                    if all(checker.passes(check, line, row) for check in checks)
-                ]
-                if not passing:
-                    continue
-                table_of_pair = table_of_pair[passing]
-            elif status == EXCEEDED:
-                table_of_pair = table_of_pair[:0]
-            kept.append(pair)
-            lines.append(table_of_pair if every else table_of_pair[:1])
-        return np.array(kept, np.int64), lines
+        self, found: Found, table: PatternTable, checker: Checker, every: bool
+    ) -> GraphMatches:
+        """The candidates that pass the filters that no kernel tests."""
+        number, sizes = table.number[found.place], table.variables[found.place]
+        exceeded = found.status == EXCEEDED
+        terms, first, ends = found.bindings, found.first[:-1], found.first[1:]
+        kept = np.ones(len(number), bool)
+        checked = ((found.status == RECHECK) | (table.filtered[found.place] > 0)) & ~exceeded
+        if checked.any():
+            first, ends = first.copy(), ends.copy()
+            added = [terms]
+            filled = len(terms)
+            for pair in np.flatnonzero(checked).tolist():
+                lines = terms[first[pair] : ends[pair]].reshape(-1, max(1, int(sizes[pair])))
+                passing = self._passing(pair, found, table, lines.tolist() or [[]], checker, every)
+                kept[pair] = bool(passing)
+                if passing and len(lines):
+                    added.append(lines[passing].ravel())
+                    first[pair], filled = filled, filled + len(added[-1])
+                    ends[pair] = filled
+            terms = np.concatenate(added)
+        made = GraphMatches(
+            found.row, number, exceeded, sizes, first, terms, ends, checker.publications
+        )
+        return made if kept.all() else _taken(made, kept)
+
+    def _passing(
+        self,
+        pair: int,
+        found: Found,
+        table: PatternTable,
+        lines: list[list[int]],
+        checker: Checker,
+        every: bool,
+    ) -> list[int]:
+        """Which solutions of a candidate pass its filters; without ``every``, the first."""
+        row, place = int(found.row[pair]), int(found.place[pair])
+        checks = self._checks(int(table.number[place]), table, place, int(found.status[pair]))
+        passing = (
+            at
+            for at, line in enumerate(lines)
+            if all(checker.passes(check, line, row) for check in checks)
+        )
+        return list(passing) if every else list(islice(passing, 1))
 
     def _checks(self, number: int, table: PatternTable, place: int, status: int) -> list[Check]:
         given = self.filters.get(number)
@@ -173,7 +191,7 @@ class Checker:
     """Tests filters on solutions, each once for the same terms of a publication."""
 
     def __init__(self, publications: EncodedPublications, taxonomy: Taxonomy | None) -> None:
-        self._publications = publications
+        self.publications = publications
         self._taxonomy = taxonomy
         self._truths: dict[tuple[Expression, int, tuple[int, ...]], bool] = {}
         self._classes: dict[int, Classes] = {}
@@ -183,7 +201,7 @@ class Checker:
         key = check.filter, row, tuple([line[at] for _, at in check.columns])
         known = self._truths.get(key)
         if known is None:
-            term = self._publications.term
+            term = self.publications.term
             solution = {variable: term(row, line[at]) for variable, at in check.columns}
             truth = filter_truth(check.filter, solution, self._classes_of(row))
             known = self._truths[key] = truth == TRUE
@@ -192,6 +210,40 @@ class Checker:
     def _classes_of(self, row: int) -> Classes:
         found = self._classes.get(row)
         if found is None:
-            found = Classes(self._publications.triples(row), self._taxonomy)
+            found = Classes(self.publications.triples(row), self._taxonomy)
             self._classes[row] = found
         return found
+
+
+def _empty(publications: EncodedPublications) -> GraphMatches:
+    numbers, offsets = np.empty(0, np.int32), np.empty(0, np.int64)
+    nothing = np.empty(0, bool)
+    return GraphMatches(numbers, numbers, nothing, numbers, offsets, numbers, offsets, publications)
+
+
+def _taken(matches: GraphMatches, kept: Flags | Int64s) -> GraphMatches:
+    """Some of the pairs."""
+    return matches._replace(
+        row=matches.row[kept],
+        number=matches.number[kept],
+        exceeded=matches.exceeded[kept],
+        sizes=matches.sizes[kept],
+        first=matches.first[kept],
+        ends=matches.ends[kept],
+    )
+
+
+def _joined(parts: list[GraphMatches], publications: EncodedPublications) -> GraphMatches:
+    """The pairs of several tables, by ascending row."""
+    shifts = np.cumsum([0, *(len(part.terms) for part in parts)])[:-1].tolist()
+    made = GraphMatches(
+        np.concatenate([part.row for part in parts]),
+        np.concatenate([part.number for part in parts]),
+        np.concatenate([part.exceeded for part in parts]),
+        np.concatenate([part.sizes for part in parts]),
+        np.concatenate([part.first + shift for part, shift in zip(parts, shifts)]),
+        np.concatenate([part.terms for part in parts]),
+        np.concatenate([part.ends + shift for part, shift in zip(parts, shifts)]),
+        publications,
+    )
+    return _taken(made, np.argsort(made.row, kind="stable"))
