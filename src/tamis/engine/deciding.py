@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tamis.arrays.sharing import Lockable
+from tamis.arrays.sharing import Lockable, lazy
 from tamis.bindings.evaluation import World
 from tamis.errors import TamisError, suggestion
 from tamis.matching.batch import Batch
@@ -19,6 +19,7 @@ from tamis.predicates.expression import Expression
 
 if TYPE_CHECKING:
     from tamis.arrays.types import Flags, Slots
+    from tamis.graphs.gate import PatternGate
     from tamis.matching.pairs import Hits, Pairs
     from tamis.operators.decider import Decider
     from tamis.operators.report import CallPlan
@@ -95,6 +96,14 @@ class Deciding(Lockable):
                 )
             return self.decider
 
+    @lazy
+    def _gate(self) -> PatternGate:
+        from tamis.graphs.gate import PatternGate
+
+        assert self._world is not None
+        assert self._expressions is not None
+        return PatternGate(self._world, self._expressions)
+
     def defers(self, slots: Slots) -> Flags:
         """Which of some slots are decided here."""
         return (self.decider or self._made()).defers(slots)
@@ -111,8 +120,12 @@ class Deciding(Lockable):
         return type(hits)([*hits.slots, *found.slots], {**hits.answers, **found.answers})
 
     def decided(self, pairs: Pairs, batch: Batch) -> Pairs:
-        """Those of some open pairs that match, or that nobody can decide."""
-        return self._made().decided(pairs, batch)
+        """Those of some open pairs that match, or that nobody can decide: the pattern index rules
+        most of them out, and the decider makes the calls."""
+        from tamis.matching.pairs import joined
+
+        left, found = self._gate.narrowed(pairs, batch)
+        return joined([found, self._made().decided(left, batch)]) if len(left.row) else found
 
 
 class DecidingView:

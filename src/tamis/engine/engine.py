@@ -220,12 +220,12 @@ class Engine:
         If a subscription cannot be decided, because an operator failed or a limit was reached, you
         get an ``IncompleteWarning``; ``matches`` and ``match_batch`` list such pairs as data.
         """
-        store = self.subscriptions.index.store
-        slots, answers, _ = self.subscriptions.index.match(self._event(event))
+        index = self.subscriptions.index
+        slots, answers, _ = index.match(self._event(event))
         if answers:
-            for pair in incomplete_of(store.ids, slots, answers):
+            for pair in incomplete_of(index.store.ids, slots, answers):
                 warnings.warn(str(pair), IncompleteWarning, stacklevel=2)
-        return store.ids.some(slots if limit is None else slots[: _checked_limit(limit)])
+        return index.store.ids.some(slots if limit is None else slots[: _checked_limit(limit)])
 
     def matches(self, event: Event | Mapping[str, Any]) -> EventMatches:
         """The subscriptions that an event matches, each with the values of its variables, and in
