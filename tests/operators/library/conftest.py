@@ -16,7 +16,7 @@ import pytest
 @pytest.fixture
 def postgresql() -> Iterator[str]:
     """The address of a fresh database."""
-    programs = [shutil.which(name) for name in ("initdb", "pg_ctl")]
+    programs = [_program(name) for name in ("initdb", "pg_ctl")]
     if None in programs:
         pytest.skip("PostgreSQL is not installed")
     prefix: list[str] = []
@@ -40,3 +40,9 @@ def postgresql() -> Iterator[str]:
     finally:
         subprocess.run(stop, **quiet)  # type: ignore[call-overload]
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _program(name: str) -> str | None:
+    """Where a program of the server is; Debian keeps those of each version by themselves."""
+    kept = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(kept[-1]) if kept else None)
