@@ -17,6 +17,10 @@ _REGEX_MEMORY = 1 << 20
 _SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 
+_SHORT = 4_096
+"""Characters of a text whose folded form is remembered."""
+
+
 @lru_cache(maxsize=1)
 def folds() -> dict[int, str]:
     """Unicode's simple case folding, as far as it keeps one code point one code point."""
@@ -33,7 +37,15 @@ def folds() -> dict[int, str]:
 
 def fold(text: str) -> str:
     """The text with case folded, code point by code point, so that its length stays."""
-    return text.lower() if text.isascii() else text.translate(folds())
+    if text.isascii():
+        return text.lower()
+    return _folded(text) if len(text) <= _SHORT else text.translate(folds())
+
+
+@lru_cache(maxsize=256)
+def _folded(text: str) -> str:
+    """A text that is not long; several lines of an attribute ask for it one after the other."""
+    return text.translate(folds())
 
 
 @lru_cache(maxsize=1_000)
