@@ -28,13 +28,15 @@ import numpy as np
 
 from tamis.arrays.hash_table import EMPTY, SEED, mixed, number_of, put_slot, roomy_slots
 from tamis.arrays.jit import kernel
-from tamis.arrays.types import Buckets, Flags, Int64s, Numbers, Offsets
+from tamis.arrays.types import Buckets, Flags, Int64s, Numbers, Offsets, UInt64s
 from tamis.published.boxes import grown
 
 RANGE, LOOSE = -1, -2
 """Keys of sides that are ranges, and of those that are bounds; single values have keys from 0."""
 GROUPS, SIDES, WORDS, WASTE, BOXES, LOOSE_GROUPS = range(6)
 _MOST = (1 << 63) - 1
+_SCAN = 8
+"""Looking at all masks in a row is faster than following a list of so many times fewer groups."""
 _LEAST = 2
 """Rows that a group has room for, at least."""
 
@@ -51,13 +53,16 @@ class BoxSides(NamedTuple):
 class Groups(NamedTuple):
     """Groups by number, their sides, and their rows."""
 
+    mask: UInt64s
+    """Of a group: a bit for each of its axes, some of which may share one."""
     side: Offsets
     """Where the sides of a group begin; there is one entry more."""
     ranges: Numbers
     """Sides of a group that are no single values."""
     begin: Offsets
     """Where its rows begin: low and high of each range, row after row."""
-    count: Numbers
+    filled: Numbers
+    """How many rows it has, and how many it has room for."""
     room: Numbers
     member: Offsets
     """Where the numbers of its boxes begin."""
@@ -69,6 +74,8 @@ class Groups(NamedTuple):
     axis_next: Numbers
     """By side of a group: the next one on the same axis."""
     key_next: Numbers
+    owner: Numbers
+    """By side of a group: the group."""
     axis_first: Numbers
     axis_count: Numbers
     key_first: Numbers
@@ -92,11 +99,30 @@ def no_groups() -> Groups:
         return np.zeros(size, np.int64)
 
     return Groups(
-        *(words(9), numbers(8), words(8), numbers(8), numbers(8), words(8)),
-        *(numbers(32), numbers(32), words(32), words(32), numbers(32), numbers(32)),
-        *(numbers(8, -1), numbers(8), numbers(8, -1), numbers(8)),
-        *(words(64), numbers(64), numbers(16, -1), numbers(16)),
-        *(np.full(32, EMPTY, np.int64), words(6)),
+        mask=np.zeros(8, np.uint64),
+        side=words(9),
+        ranges=numbers(8),
+        begin=words(8),
+        filled=numbers(8),
+        room=numbers(8),
+        member=words(8),
+        axis=numbers(32),
+        key=numbers(32),
+        low=words(32),
+        high=words(32),
+        axis_next=numbers(32),
+        key_next=numbers(32),
+        owner=numbers(32),
+        axis_first=numbers(8, -1),
+        axis_count=numbers(8),
+        key_first=numbers(8, -1),
+        key_count=numbers(8),
+        words=words(64),
+        boxes=numbers(64),
+        group=numbers(16, -1),
+        place=numbers(16),
+        slots=np.full(32, EMPTY, np.int64),
+        state=words(6),
     )
 
 
@@ -156,17 +182,32 @@ class BoxIndex:
             and state[WORDS] + words <= len(own.words)
         ):
             return
+        rows = int(state[WORDS]) + words
         self.groups = Groups(
-            *(grown(own.side, groups + 2), grown(own.ranges, groups + 1)),
-            *(grown(each, groups + 1) for each in own[2:6]),
-            *(grown(each, count) for each in own[6:12]),
-            *(_filled(own.axis_first, axes), grown(own.axis_count, axes)),
-            *(_filled(own.key_first, keys), grown(own.key_count, keys)),
-            grown(own.words, int(state[WORDS]) + words),
-            grown(own.boxes, int(state[WORDS]) + words),
-            *(_filled(own.group, box + 1), grown(own.place, box + 1)),
-            roomy_slots(own.slots, 2 * max(groups + 1, len(own.ranges))),
-            state,
+            mask=grown(own.mask, groups + 1),
+            side=grown(own.side, groups + 2),
+            ranges=grown(own.ranges, groups + 1),
+            begin=grown(own.begin, groups + 1),
+            filled=grown(own.filled, groups + 1),
+            room=grown(own.room, groups + 1),
+            member=grown(own.member, groups + 1),
+            axis=grown(own.axis, count),
+            key=grown(own.key, count),
+            low=grown(own.low, count),
+            high=grown(own.high, count),
+            axis_next=grown(own.axis_next, count),
+            key_next=grown(own.key_next, count),
+            owner=grown(own.owner, count),
+            axis_first=_filled(own.axis_first, axes),
+            axis_count=grown(own.axis_count, axes),
+            key_first=_filled(own.key_first, keys),
+            key_count=grown(own.key_count, keys),
+            words=grown(own.words, rows),
+            boxes=grown(own.boxes, rows),
+            group=_filled(own.group, box + 1),
+            place=grown(own.place, box + 1),
+            slots=roomy_slots(own.slots, 2 * max(groups + 1, len(own.ranges))),
+            state=state,
         )
 
 
@@ -218,7 +259,7 @@ def new_group(groups: Groups, hash: int, sides: BoxSides) -> int:
     ranges = is_loose = 0
     for i in range(len(sides.axis)):
         side, axis, key = first + i, sides.axis[i], sides.key[i]
-        groups.axis[side], groups.key[side] = axis, key
+        groups.axis[side], groups.key[side], groups.owner[side] = axis, key, group
         groups.low[side], groups.high[side] = sides.low[i], sides.high[i]
         groups.axis_next[side] = groups.axis_first[axis]
         groups.axis_first[axis] = side
@@ -233,15 +274,19 @@ def new_group(groups: Groups, hash: int, sides: BoxSides) -> int:
     state[SIDES] = groups.side[group + 1] = first + len(sides.axis)
     state[LOOSE_GROUPS] += is_loose
     groups.side[group], groups.ranges[group] = first, ranges
-    groups.count[group] = groups.room[group] = groups.begin[group] = groups.member[group] = 0
+    groups.mask[group] = mask_of(sides.axis)
+    groups.filled[group] = groups.room[group] = groups.begin[group] = groups.member[group] = 0
     put_slot(groups.slots, hash, group)
     return int(group)
 
 
 @kernel
-def group_of_side(groups: Groups, side: int) -> int:
-    """The group that a side is of."""
-    return int(np.searchsorted(groups.side[: groups.state[GROUPS] + 1], side, "right") - 1)
+def mask_of(axis: Numbers) -> np.uint64:
+    """The bits of axes."""
+    mask = np.uint64(0)
+    for each in axis:
+        mask |= np.uint64(1) << np.uint64(each & 63)
+    return mask
 
 
 @kernel
@@ -252,7 +297,7 @@ def add_box(groups: Groups, box: int, sides: BoxSides) -> int:
     group = find_group(groups, hash, sides.axis, sides.key, count)
     if group < 0:
         group = new_group(groups, hash, sides)
-    width, place = 2 * groups.ranges[group], groups.count[group]
+    width, place = 2 * groups.ranges[group], groups.filled[group]
     state = groups.state
     if place == groups.room[group]:
         room = max(_LEAST, 2 * place)
@@ -273,7 +318,7 @@ def add_box(groups: Groups, box: int, sides: BoxSides) -> int:
             at += 2
     groups.boxes[groups.member[group] + place] = box
     groups.group[box], groups.place[box] = group, place
-    groups.count[group] += 1
+    groups.filled[group] += 1
     state[BOXES] += 1
     return 0
 
@@ -283,8 +328,8 @@ def remove_box(groups: Groups, box: int) -> None:
     """Forget a box; the last one of its group takes its row."""
     group, place = groups.group[box], groups.place[box]
     width, begin, member = 2 * groups.ranges[group], groups.begin[group], groups.member[group]
-    groups.count[group] -= 1
-    last = groups.count[group]
+    groups.filled[group] -= 1
+    last = groups.filled[group]
     other = groups.boxes[member + last]
     groups.boxes[member + place] = other
     groups.place[other] = place
@@ -307,11 +352,14 @@ def find_covering(groups: Groups, sides: BoxSides, out: Numbers) -> int:
         if forms <= groups.state[GROUPS]:
             forms *= 2 + (sides.key[i] >= 0) + (groups.state[LOOSE_GROUPS] > 0)
     n = 0
+    low, high = np.empty(count, np.int64), np.empty(count, np.int64)
     if is_loose or forms > groups.state[GROUPS]:
+        own = mask_of(sides.axis)
         for group in range(groups.state[GROUPS]):
-            n = write_coverers(groups, group, sides, out, n)
-            if n == len(out):
-                return n
+            if groups.mask[group] & ~own == 0:
+                n = write_coverers(groups, group, sides, low, high, out, n)
+                if n == len(out):
+                    return n
         return n
     axis, key = np.empty(count, np.int32), np.empty(count, np.int32)
     for form in range(forms):
@@ -330,20 +378,21 @@ def find_covering(groups: Groups, sides: BoxSides, out: Numbers) -> int:
                 chosen += 1
         group = find_group(groups, form_hash(axis, key, 0, chosen), axis, key, chosen)
         if group >= 0:
-            n = write_coverers(groups, group, sides, out, n)
+            n = write_coverers(groups, group, sides, low, high, out, n)
             if n == len(out):
                 return n
     return n
 
 
 @kernel
-def write_coverers(groups: Groups, group: int, sides: BoxSides, out: Numbers, n: int) -> int:
+def write_coverers(
+    groups: Groups, group: int, sides: BoxSides, low: Int64s, high: Int64s, out: Numbers, n: int
+) -> int:
     """Write the boxes of a group that contain one, as long as there is room."""
     first, last = groups.side[group], groups.side[group + 1]
     width = 2 * groups.ranges[group]
-    if groups.count[group] == 0:
+    if groups.filled[group] == 0:
         return n
-    low, high = np.empty(width // 2, np.int64), np.empty(width // 2, np.int64)
     at = column = 0
     for side in range(first, last):
         while at < len(sides.axis) and sides.axis[at] < groups.axis[side]:
@@ -364,7 +413,7 @@ def write_coverers(groups: Groups, group: int, sides: BoxSides, out: Numbers, n:
                 low[column], high[column] = sides.low[at], sides.high[at]
             column += 1
     begin, member = groups.begin[group], groups.member[group]
-    for place in range(groups.count[group]):
+    for place in range(groups.filled[group]):
         row = begin + place * width
         contains = True
         for i in range(column):
@@ -382,38 +431,49 @@ def write_coverers(groups: Groups, group: int, sides: BoxSides, out: Numbers, n:
 def find_covered(groups: Groups, sides: BoxSides, out: Numbers) -> int:
     """Write the boxes that lie in one; return how many."""
     n = 0
-    if len(sides.axis) == 0:
-        for group in range(groups.state[GROUPS]):
-            n = write_covered(groups, group, sides, out, n)
-        return n
-    best, least, by_key = 0, np.int64(1 << 62), False
-    for i in range(len(sides.axis)):
+    count, groups_there = len(sides.axis), groups.state[GROUPS]
+    columns, which = np.empty(count, np.int64), np.empty(count, np.int64)
+    best, least, by_key = 0, np.int64(1 << 40), False
+    for i in range(count):
         if sides.axis[i] >= len(groups.axis_first):
             return 0
         if groups.axis_count[sides.axis[i]] < least:
-            best, least, by_key = i, groups.axis_count[sides.axis[i]], False
+            best, least, by_key = i, np.int64(groups.axis_count[sides.axis[i]]), False
         key = sides.key[i]
         if key >= 0 and groups.state[LOOSE_GROUPS] == 0:
-            number = groups.key_count[key] if key < len(groups.key_count) else 0
+            number = np.int64(groups.key_count[key] if key < len(groups.key_count) else 0)
             if number < least:
                 best, least, by_key = i, number, True
-    if least == 0:
-        return 0
-    side = groups.key_first[sides.key[best]] if by_key else groups.axis_first[sides.axis[best]]
-    while side >= 0:
-        n = write_covered(groups, group_of_side(groups, side), sides, out, n)
-        side = groups.key_next[side] if by_key else groups.axis_next[side]
+    own = mask_of(sides.axis)
+    if _SCAN * least > groups_there:
+        for group in range(groups_there):
+            if own & ~groups.mask[group] == 0:
+                n = write_covered(groups, group, sides, columns, which, out, n)
+    elif least > 0:
+        side = groups.key_first[sides.key[best]] if by_key else groups.axis_first[sides.axis[best]]
+        while side >= 0:
+            group = groups.owner[side]
+            if own & ~groups.mask[group] == 0:
+                n = write_covered(groups, group, sides, columns, which, out, n)
+            side = groups.key_next[side] if by_key else groups.axis_next[side]
     return n
 
 
 @kernel
-def write_covered(groups: Groups, group: int, sides: BoxSides, out: Numbers, n: int) -> int:
+def write_covered(
+    groups: Groups,
+    group: int,
+    sides: BoxSides,
+    columns: Int64s,
+    which: Int64s,
+    out: Numbers,
+    n: int,
+) -> int:
     """Write the boxes of a group that lie in one."""
-    if groups.count[group] == 0:
+    if groups.filled[group] == 0:
         return n
     count, last = len(sides.axis), groups.side[group + 1]
     side, column, tested = groups.side[group], 0, 0
-    columns, which = np.empty(count, np.int64), np.empty(count, np.int64)
     for i in range(count):
         while side < last and groups.axis[side] < sides.axis[i]:
             column += groups.key[side] < 0
@@ -431,7 +491,7 @@ def write_covered(groups: Groups, group: int, sides: BoxSides, out: Numbers, n: 
         elif groups.low[side] < sides.low[i] or sides.high[i] < groups.high[side]:
             return n
     width, begin, member = 2 * groups.ranges[group], groups.begin[group], groups.member[group]
-    for place in range(groups.count[group]):
+    for place in range(groups.filled[group]):
         row = begin + place * width
         inside = True
         for t in range(tested):
@@ -453,7 +513,7 @@ def find_overlapping(groups: Groups, sides: BoxSides, unique: Flags, out: Number
     for group in range(groups.state[GROUPS]):
         side, last = groups.side[group], groups.side[group + 1]
         column = tested = 0
-        apart = groups.count[group] == 0
+        apart = groups.filled[group] == 0
         for i in range(count):
             while side < last and groups.axis[side] < sides.axis[i]:
                 column += groups.key[side] < 0
@@ -473,7 +533,7 @@ def find_overlapping(groups: Groups, sides: BoxSides, unique: Flags, out: Number
         if apart:
             continue
         width, begin = 2 * groups.ranges[group], groups.begin[group]
-        for place in range(groups.count[group]):
+        for place in range(groups.filled[group]):
             row = begin + place * width
             meets = True
             for t in range(tested):
