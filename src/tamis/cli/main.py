@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tamis.cli import bench, check, compare, demo, explain, match, operators, schema
+from tamis.cli import bench, check, compact, compare, demo, explain, match, operators, schema
 from tamis.console import UsageError, say
 from tamis.errors import TamisError
 
@@ -127,6 +127,7 @@ for command, examples in (
     (explain.explain, explain.EXAMPLES),
     (check.check, check.EXAMPLES),
     (compare.compare, compare.EXAMPLES),
+    (compact.compact, compact.EXAMPLES),
     (operators.operators, operators.EXAMPLES),
     (demo.demo, demo.EXAMPLES),
 ):

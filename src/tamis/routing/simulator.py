@@ -189,7 +189,7 @@ class Simulator:
             host.unpublished.pop(event_id, None)
         self.losses += broker.losses
         for done in (broker.outbox, broker.deliveries, broker.published, broker.losses):
-            done.clear()  # type: ignore[attr-defined]
+            done.clear()
 
     def _post(self, message: Message) -> None:
         delay = self._random.uniform(self.weather.least, self.weather.most)

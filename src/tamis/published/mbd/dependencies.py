@@ -47,9 +47,15 @@ class DependencyCache:
         self._axis = np.full(64, -1, np.int32)
         self._low: Labels = np.zeros(64, np.int64)
         self._high: Labels = np.zeros(64, np.int64)
-        none = np.full(64, -1, np.int32)
-        four = [none.copy() for _ in range(4)]
-        self.edges = Edges(*four, none.copy(), none.copy(), np.array([-1, 0]))
+        self.edges = Edges(
+            lower=np.zeros(64, np.int32),
+            upper=np.zeros(64, np.int32),
+            next_up=np.full(64, -1, np.int32),
+            next_down=np.full(64, -1, np.int32),
+            up=np.full(64, -1, np.int32),
+            down=np.full(64, -1, np.int32),
+            state=np.array([-1, 0]),
+        )
         _free_edges(self.edges, 0)
 
     def follow(self, variables: Variables) -> None:
@@ -103,8 +109,16 @@ class DependencyCache:
         if count + more <= known:
             return
         lower, upper, next_up, next_down, up, down, state = self.edges
-        larger = [grown(each, count + more) for each in (lower, upper, next_up, next_down)]
-        self.edges = Edges(*larger, up, down, state)
+        size = count + more
+        self.edges = Edges(
+            grown(lower, size),
+            grown(upper, size),
+            grown(next_up, size),
+            grown(next_down, size),
+            up,
+            down,
+            state,
+        )
         _free_edges(self.edges, known)
 
     def pairs(self) -> set[tuple[int, int]]:
@@ -173,19 +187,20 @@ def add_variable(edges: Edges, axis: Numbers, low: Labels, high: Labels, number:
     same = np.flatnonzero(axis == axis[number])
     above, below = np.empty(len(same), np.int64), np.empty(len(same), np.int64)
     ups = downs = 0
-    for other in same:
+    for each in same:
+        other = int(each)
         if other == number:
             continue
         if is_within(low, high, number, other):
             ups = keep_nearest(low, high, above, ups, other, True)
         elif is_within(low, high, other, number):
             downs = keep_nearest(low, high, below, downs, other, False)
-    for lower in below[:downs]:
-        for upper in above[:ups]:
-            delete_edge(edges, lower, upper)
-        add_edge(edges, lower, number)
-    for upper in above[:ups]:
-        add_edge(edges, number, upper)
+    for i in range(downs):
+        for j in range(ups):
+            delete_edge(edges, int(below[i]), int(above[j]))
+        add_edge(edges, int(below[i]), number)
+    for j in range(ups):
+        add_edge(edges, number, int(above[j]))
 
 
 @kernel
@@ -221,17 +236,17 @@ def remove_variable(edges: Edges, low: Labels, high: Labels, number: int) -> Non
     while edge >= 0:
         uppers = np.append(uppers, edges.upper[edge])
         edge = edges.next_up[edge]
-    for lower in lowers:
-        delete_edge(edges, lower, number)
-    for upper in uppers:
-        delete_edge(edges, number, upper)
-    for lower in lowers:
-        for upper in uppers:
-            edge = edges.up[lower]
+    for i in range(len(lowers)):
+        delete_edge(edges, int(lowers[i]), number)
+    for j in range(len(uppers)):
+        delete_edge(edges, number, int(uppers[j]))
+    for i in range(len(lowers)):
+        for j in range(len(uppers)):
+            edge, upper = edges.up[int(lowers[i])], int(uppers[j])
             while edge >= 0 and not is_within(low, high, edges.upper[edge], upper):
                 edge = edges.next_up[edge]
             if edge < 0:
-                add_edge(edges, lower, upper)
+                add_edge(edges, int(lowers[i]), upper)
 
 
 @kernel

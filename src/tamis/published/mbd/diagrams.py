@@ -63,12 +63,16 @@ class Diagrams(NamedTuple):
 
 def no_diagrams() -> Diagrams:
     """Diagrams with room for a few; only TRUE is there."""
-    box = np.full(64, -1, np.int32)
-    few = [np.zeros(64, np.int32) for _ in range(3)]
-    slots = np.full(128, EMPTY, np.int64)
-    other = np.full(64, -1, np.int32)
     return Diagrams(
-        *few, np.zeros(64, np.uint8), box, other, other.copy(), slots, np.array([1, 0, 0])
+        variable=np.zeros(64, np.int32),
+        child=np.zeros(64, np.int32),
+        uses=np.zeros(64, np.int32),
+        is_output=np.zeros(64, np.uint8),
+        box=np.full(64, -1, np.int32),
+        next=np.full(64, -1, np.int32),
+        node=np.full(64, -1, np.int32),
+        slots=np.full(128, EMPTY, np.int64),
+        state=np.array([1, 0, 0]),
     )
 
 
@@ -78,9 +82,17 @@ def with_nodes(diagrams: Diagrams, more: int, boxes: int) -> Diagrams:
     size, nodes, known = int(state[NODES]) + more, len(box), len(next)
     box, next, node = grown(box, size), grown(next, boxes), grown(node, boxes)
     box[nodes:] = next[known:] = node[known:] = -1
-    grown_nodes = [grown(each, size) for each in (variable, child, uses)]
-    slots = roomy_slots(slots, int(state[LIVE]) + more)
-    return Diagrams(*grown_nodes, grown(is_output, size), box, next, node, slots, state)
+    return Diagrams(
+        grown(variable, size),
+        grown(child, size),
+        grown(uses, size),
+        grown(is_output, size),
+        box,
+        next,
+        node,
+        roomy_slots(slots, int(state[LIVE]) + more),
+        state,
+    )
 
 
 @kernel
