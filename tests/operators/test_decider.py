@@ -83,7 +83,7 @@ class Counting:
 
     def __call__(self, event: Event, *arguments: Any) -> bool:
         self.calls[event.attributes["n"], *arguments] += 1
-        return arguments[0] in event.attributes.get("true", "")
+        return arguments[0] in str(event.attributes.get("true", ""))
 
 
 def test_each_distinct_call_is_made_once_for_an_event() -> None:
@@ -153,7 +153,7 @@ def test_calls_of_a_batch_form_come_together() -> None:
         engine.subscribe(f"p({number})", id=str(number))
     found = engine.match_batch([{"n": n} for n in range(100)])
     assert sorted(found.pairs()) == [(n, str(n)) for n in range(30)]
-    assert sizes == [3_000]
+    assert sizes == [16 * 30, 84 * 30]  # the first rows by themselves, to learn from them
 
 
 def test_what_was_learned_orders_calls_and_survives_a_restart(tmp_path: Path) -> None:

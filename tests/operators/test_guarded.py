@@ -28,8 +28,10 @@ def guard(function: Any, **settings: Any) -> GuardedOperator:
 
 @pytest.mark.parametrize("runs", ["threads", "processes"])
 def test_a_timeout_stops_waiting(runs: Any) -> None:
-    slow = guard(sleepy, runs=runs, timeout=1.0)
+    slow = guard(sleepy, runs=runs, timeout=8.0)  # a process needs some seconds to start
     assert slow.call(EVENT, (0.0,)) is True
+    pool: Any = slow._pool
+    pool._timeout = 1.0
     begin = time.perf_counter()
     given = slow.call(EVENT, (30.0,))
     assert isinstance(given, Failure)
@@ -213,7 +215,7 @@ def test_the_decorator_makes_an_operator_known_to_all_engines() -> None:
     @operator("least: number", reads=("a",))
     def at_least_for_test(event: Event, least: float) -> bool:
         """Whether a is so much."""
-        return bool(event.attributes["a"] >= least)
+        return bool(event.attributes["a"] >= least)  # type: ignore[operator]
 
     @operator
     def always_for_test(event: Event) -> bool:

@@ -29,9 +29,11 @@ from tamis.matching.batch import Batch
 from tamis.matching.pairs import Pairs, joined
 from tamis.model.events.event import Event
 from tamis.operators.estimates import Estimates
+from tamis.operators.formulas import filtered_call
 from tamis.operators.guarded import SESSION, GuardedOperators
 from tamis.operators.leaf_kinds import (
     CallLeaves,
+    FilteredLeaves,
     LeafKind,
     PatternLeaves,
     PlainLeaves,
@@ -46,6 +48,9 @@ from tamis.predicates.truth import FAILED, TRUE
 
 CELLS = 1 << 25
 """Nodes and predicates, times rows, that are worked on at once: some 20 bytes each."""
+FIRST = 16
+"""Rows of the very first batch that are decided by themselves, so that the others profit from what
+is learned of chances and costs."""
 _MOST = 1 << 30
 """Predicates of a round: no limit is meant."""
 _PLAIN = 0
@@ -95,13 +100,14 @@ class Decider(Lockable):
         self.estimates = Estimates()
         self._known = known or {}
         calls = CallLeaves(world.operators, world.limits.bindings)
-        self.kinds: list[LeafKind] = [calls, PatternLeaves(), PlainLeaves()]
+        filtered = FilteredLeaves(calls, self.residues)
+        self.kinds: list[LeafKind] = [calls, PatternLeaves(), filtered, PlainLeaves()]
         """Asked in turn; more can be put before the last one."""
         self.work = Work()
         self._operator_numbers: dict[str, int] = {}
         self._leaf_kind: list[int] = []
         self._leaf_operator: list[int] = []
-        self._last: LocalGraph | None = None
+        self._last: _KnownGraph | None = None
 
     def defers(self, slots: Int32s) -> Flags:
         """Which of some slots it decides."""
@@ -116,47 +122,51 @@ class Decider(Lockable):
                 found.append(_Chunk(self, rows, events, part).decided())
         return joined(found)
 
-    def _parts(self, pairs: Pairs) -> Iterator[tuple[Int64s, Pairs]]:
+    def _parts(self, pairs: Pairs) -> Iterator[tuple[Int32s, Pairs]]:
         """Pairs of as many rows as can be worked on at once, with these rows."""
-        order = np.argsort(pairs.row, kind="stable")
-        pairs = pairs.take(order)._replace(open=None)
+        pairs = pairs._replace(open=None)
+        if (np.diff(pairs.row) < 0).any():
+            pairs = pairs.take(np.argsort(pairs.row, kind="stable"))
         rows, start = np.unique(pairs.row, return_index=True)
         start = np.append(start, len(pairs.row))
         begin = 0
         while begin < len(rows):
             width = 4 * int(np.diff(start[begin:]).max()) + 1
-            end = min(len(rows), begin + max(1, CELLS // width))
+            most = FIRST if not self.work.made else max(1, CELLS // width)
+            end = min(len(rows), begin + most)
             yield rows[begin:end], pairs.take(np.arange(start[begin], start[end]))
             begin = end
 
-    def graph(self, slots: Int32s) -> LocalGraph:
+    def graph(self, slots: Int32s) -> _KnownGraph:
         """The graph of some slots; the last one is kept."""
         last = self._last
-        if last is not None and np.array_equal(last.slots, slots):
+        if last is not None and np.array_equal(last.local.slots, slots):
             return last
-        found = self._last = self.residues.graph(slots)
+        local = self.residues.graph(slots)
+        kinds, operators = self._numbers(local.leaves)
+        found = self._last = _KnownGraph(local, kinds, operators)
         return found
 
-    def expectation(self, leaves: Int32s) -> Expectation:
-        """What is known of leaves."""
-        kinds, operators = self._numbers(leaves)
+    def expectation(self, leaves: Int32s, kinds: Int32s, operators: Int32s) -> Expectation:
+        """What is known of leaves, given with the numbers of their kinds and operators."""
         chance = self.estimates.chance(leaves, operators)
-        costs = [self.kinds[kind].cost(self.residues.leaves[leaf])
-                 for kind, leaf in self._first_of_each(kinds, operators, leaves)]  # fmt: skip
-        _, which = np.unique(np.stack((kinds, operators)), axis=1, return_inverse=True)
-        which = which.reshape(-1)
+        key = kinds.astype(np.int64) << 32 | operators
+        if len(key) and (key == key[0]).all():
+            first, which = np.zeros(1, np.int64), np.zeros(len(key), np.int64)
+        else:
+            _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        costs = [
+            self.kinds[kind].cost(self.residues.leaves[leaf])
+            for kind, leaf in zip(kinds[first].tolist(), leaves[first].tolist())
+        ]
         each = np.array([cost.each for cost in costs])
         groups = {cost.group: number for number, cost in enumerate(costs) if cost.group}
-        group = np.array([groups.get(cost.group, number) for number, cost in enumerate(costs)])
+        group = np.array(
+            [groups.get(cost.group, number) for number, cost in enumerate(costs)], np.int32
+        )
         setup = np.array([cost.setup for cost in costs])
         calls = np.maximum(1, np.bincount(group[which], minlength=len(costs))).astype(float)
-        return Expectation(chance, each[which], group[which].astype(np.int32), setup, setup / calls)
-
-    def _first_of_each(
-        self, kinds: Int32s, operators: Int32s, leaves: Int32s
-    ) -> Iterator[tuple[int, int]]:
-        _, first = np.unique(np.stack((kinds, operators)), axis=1, return_index=True)
-        return zip(kinds[first].tolist(), leaves[first].tolist())
+        return Expectation(chance, each[which], group[which], setup, setup / calls)
 
     def _numbers(self, leaves: Int32s) -> tuple[Int32s, Int32s]:
         """The kind and the operator of each of some leaves, by number."""
@@ -164,7 +174,8 @@ class Decider(Lockable):
             for node in self.residues.leaves[len(self._leaf_kind) :]:
                 kind = next(n for n, each in enumerate(self.kinds) if each.takes(node))
                 self._leaf_kind.append(kind)
-                name = node.name if isinstance(node, Call) else ""
+                call = node if isinstance(node, Call) else filtered_call(node)
+                name = call.name if call is not None else ""
                 number = self._operator_numbers.setdefault(name, len(self._operator_numbers) + 1)
                 self._leaf_operator.append(number if name else _PLAIN)
                 if self._known:
@@ -191,21 +202,27 @@ class Decider(Lockable):
             self.work = Work(*(ours + theirs for ours, theirs in zip(self.work, more)))
 
 
+class _KnownGraph(NamedTuple):
+    """A graph, and which kind and operator each of its leaves is of."""
+
+    local: LocalGraph
+    kinds: Int32s
+    operators: Int32s
+
+
 class _Chunk:
     """Open pairs of some rows, which are decided together; rows are numbered from 0 here."""
 
     def __init__(
-        self, decider: Decider, rows: Int64s, events: Sequence[Event], pairs: Pairs
+        self, decider: Decider, rows: Int32s, events: Sequence[Event], pairs: Pairs
     ) -> None:
         self._decider = decider
         self._pairs = pairs
         self._events = events
         self._row = np.searchsorted(rows, pairs.row).astype(np.int32)
         self._trials: dict[int, Trial] = {}
-        self.rows_of: dict[tuple[int, int], Rows] = {}
-        """What calls gave that is more than a truth, by row and leaf."""
         self.truth: Truths | None = None
-        self.leaf_place: dict[int, int] = {}
+        self.leaves = np.empty(0, np.int32)
 
     def trial(self, row: int) -> Trial:
         """The trial of a row, whose calls are those of the chunk."""
@@ -216,8 +233,16 @@ class _Chunk:
         return found
 
     @cached_property
-    def _sight(self) -> Sight:
+    def sight(self) -> Sight:
+        """What the kinds of leaves see."""
         return Sight(self._events, self._decider.residues.leaves, self.trial)
+
+    def truth_of(self, row: int, leaf: int) -> int:
+        """What came out of a leaf; UNASKED if it was not evaluated."""
+        place = int(np.searchsorted(self.leaves, leaf))
+        if self.truth is None or place == len(self.leaves) or self.leaves[place] != leaf:
+            return UNASKED
+        return int(self.truth[row, place])
 
     def decided(self) -> Pairs:
         """The pairs that match, or that nobody can decide."""
@@ -227,9 +252,11 @@ class _Chunk:
         asked = [np.flatnonzero(listed)]
         certain = np.empty(0, np.int64)
         if len(plain):
-            slots, sub = np.unique(self._pairs.slot[plain], return_inverse=True)
-            local = decider.graph(slots)
-            verdict = self._evaluate(local, self._row[plain], sub)
+            slots = self._pairs.slot[plain]
+            sub = np.arange(len(slots))
+            if len(self._events) > 1:
+                slots, sub = _distinct(slots)
+            verdict = self._evaluate(decider.graph(slots), self._row[plain], sub)
             exact = decider.residues.is_exact[self._pairs.slot[plain]]
             certain = plain[(verdict == YES) & exact]
             asked.append(plain[(verdict != NO) & ~((verdict == YES) & exact)])
@@ -250,16 +277,16 @@ class _Chunk:
                     listed[place] = keys is None or not multiple[row].isdisjoint(keys)
         return listed
 
-    def _evaluate(self, local: LocalGraph, row: Int32s, sub: Int64s) -> Truths:
+    def _evaluate(self, known: _KnownGraph, row: Int32s, sub: Int64s) -> Truths:
         """The verdict of each pair, given by row and subscription of the graph."""
         decider = self._decider
+        local, kinds, operators = known
         wanted = np.zeros((len(self._events), len(local.slots)), bool)
         wanted[row, sub] = True
-        expectation = decider.expectation(local.leaves)
+        expectation = decider.expectation(local.leaves, kinds, operators)
         make = SCHEDULES[decider.schedule]
         schedule = make(local.graph, expectation, len(self._events), wanted)
-        kinds, operators = decider._numbers(local.leaves)
-        self.leaf_place = {leaf: place for place, leaf in enumerate(local.leaves.tolist())}
+        self.leaves = local.leaves
         self.truth = schedule.progress.truth
         cheap = len(decider.kinds) - 1
         self._ask_first(schedule, np.flatnonzero(kinds == cheap), local, wanted)
@@ -270,23 +297,30 @@ class _Chunk:
             if not len(chosen):
                 break
             rounds += 1
-            made += int((kinds[chosen] == 0).sum())
-            truth = self._results(local, kinds, operators, asking, chosen)
+            truth, calls = self._results(local, kinds, operators, asking, chosen)
+            made += calls
             self._tell(schedule, asking, chosen, truth)
             active = active[schedule.progress.undecided[active] > 0]
-        possible = self._possible(local, wanted, kinds)
+        possible = self._possible(local, wanted)
         decider.count(Work(possible=possible, made=made, rounds=rounds))
         verdict: Truths = schedule.verdicts()[row, sub]
         return verdict
 
-    def _possible(self, local: LocalGraph, wanted: Flags, kinds: Int32s) -> int:
+    def _possible(self, local: LocalGraph, wanted: Flags) -> int:
         """Distinct calls that the pairs name."""
-        is_call = kinds[local.graph.predicate] == 0
-        owner = local.graph.owner[local.graph.node[is_call]]
-        predicate = local.graph.predicate[is_call]
+        calls = np.array(self._decider.residues.call_of, np.int32)
+        call = calls[local.leaves]
         if wanted.all():
-            return len(wanted) * len(np.unique(predicate))
-        return sum(len(np.unique(predicate[each[owner]])) for each in wanted)
+            return len(wanted) * len(np.unique(call[call >= 0]))
+        edge = np.flatnonzero(call[local.graph.predicate] >= 0)
+        owner = local.graph.owner[local.graph.node[edge]]
+        of_edge = call[local.graph.predicate[edge]]
+        count = 0
+        for each in wanted:
+            named = np.zeros(len(calls), bool)
+            named[of_edge[each[owner]]] = True
+            count += int(named.sum())
+        return count
 
     def _ask_first(
         self, schedule: Schedule, cheap: Int64s, local: LocalGraph, wanted: Flags
@@ -303,7 +337,7 @@ class _Chunk:
             found = np.unique(graph.predicate[edge[wanted[row, owner]]]).astype(np.int32)
             if len(found):
                 same = np.full(len(found), row, np.int32)
-                truth = kind.evaluate(local.leaves[found], same, self._sight).truth
+                truth = kind.evaluate(local.leaves[found], same, self.sight).truth
                 schedule.answer(row, found, truth)
 
     def _round(self, schedule: Schedule, active: Int64s) -> tuple[Int32s, Int32s]:
@@ -317,23 +351,23 @@ class _Chunk:
 
     def _results(
         self, local: LocalGraph, kinds: Int32s, operators: Int32s, row: Int32s, chosen: Int32s
-    ) -> Truths:
-        """The truths of what a round asks for, operator by operator."""
+    ) -> tuple[Truths, int]:
+        """The truths of what a round asks for, operator by operator; how many calls that took."""
         truth = np.empty(len(chosen), np.int8)
+        calls = 0
         group = kinds[chosen].astype(np.int64) << 32 | operators[chosen]
         for one in np.unique(group).tolist():
             places = np.flatnonzero(group == one)
             leaf = local.leaves[chosen[places]]
             kind = self._decider.kinds[one >> 32]
-            found: Results = kind.evaluate(leaf, row[places], self._sight)
+            found: Results = kind.evaluate(leaf, row[places], self.sight)
             truth[places] = found.truth
-            for place, rows in found.rows.items():
-                self.rows_of[int(row[places[place]]), int(leaf[place])] = rows
+            calls += found.calls
             known = found.truth != FAILED
             self._decider.estimates.note(
                 leaf[known], operators[chosen[places]][known], found.truth[known] == TRUE
             )
-        return truth
+        return truth, calls
 
     def _tell(self, schedule: Schedule, row: Int32s, chosen: Int32s, truth: Truths) -> None:
         """Tell the schedule what came out, row by row."""
@@ -360,6 +394,14 @@ class _Chunk:
         return found._replace(answer=said)
 
 
+def _distinct(slots: Int32s) -> tuple[Int32s, Int64s]:
+    """Distinct slots, ascending, and the place of each slot among them."""
+    seen = np.zeros(int(slots.max()) + 1, bool)
+    seen[slots] = True
+    place = np.cumsum(seen) - 1
+    return np.flatnonzero(seen).astype(np.int32), place[slots]
+
+
 class _SharedTrial(Trial):
     """A trial whose calls were made by a schedule, as far as it needed them."""
 
@@ -383,11 +425,10 @@ class _SharedCalls(Calls):
     def _call(self, node: Call, numbered: Numbered, choice: Choice) -> Rows:
         chunk = self._chunk
         leaf = None if choice else chunk._decider.residues.number_of(node)
-        place = None if leaf is None else chunk.leaf_place.get(leaf)
-        if place is not None and chunk.truth is not None:
-            assert leaf is not None
-            truth = int(chunk.truth[self._row, place])
-            if truth < UNASKED:
-                return chunk.rows_of.get((self._row, leaf)) or Rows((), truth)
+        if leaf is not None:
+            rows = chunk.sight.made.get((self._row, leaf))
+            truth = UNASKED if rows is not None else chunk.truth_of(self._row, leaf)
+            if rows is not None or truth < UNASKED:
+                return rows or Rows((), truth)
         chunk._decider.count(Work(made=1))
         return super()._call(node, numbered, choice)

@@ -10,9 +10,11 @@ parts that speak of attributes alone:
             some    p('x') is true?
                     every   q() is false?    r() is not true?
 
-Where there are variables, the formula says what must be so at least: that a call gives rows is
-necessary, whether they join and satisfy the constraints is another matter (``is_exact``). Calls
-inside a ``not (…)`` or an ``is …`` form with variables are only asked to be evaluated.
+A call and the constraints on its variables alone are one leaf, ``distance('x', ?d) and ?d < 9``: so
+the constraint ends what the call by itself would not. Where there are variables otherwise, the
+formula says what must be so at least: that a call gives rows is necessary, whether they join and
+satisfy the constraints is another matter (``is_exact``). Calls inside a ``not (…)`` or an ``is …``
+form with variables are only asked to be evaluated.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tamis.bindings.needs import needs_of
+from tamis.bindings.needs import needs_of, variables_of
 from tamis.operators.schedules.graph import (
     ANY,
     EVERY,
@@ -33,11 +35,13 @@ from tamis.operators.schedules.graph import (
 from tamis.predicates.expression import (
     And,
     Call,
+    Comparison,
     Expression,
     Not,
     Or,
     Pattern,
     TruthTest,
+    all_of,
     nodes_within,
 )
 from tamis.predicates.variables import has_variables
@@ -85,16 +89,42 @@ def residue_of(expression: Expression, *, tested: bool) -> Residue:
     parts = expression.parts if isinstance(expression, And) else (expression,)
     plain = [part for part in parts if tested and needs_of(part).is_plain]
     others = [part for part in parts if not any(part is each for each in plain)]
-    formula = _join(EVERY, [_ask(part, True, True) for part in others])
+    formula = _join(EVERY, [_ask(part, True, True) for part in _with_constraints(others)])
     if not isinstance(formula, Branch):
         formula = Branch(EVERY, (formula,))
     return Residue(formula, not plain and not has_variables(expression))
+
+
+def _with_constraints(parts: list[Expression]) -> list[Expression]:
+    """Conjuncts with each constraint joined to a call that binds all its variables, if any does."""
+    calls = {part: [part] for part in parts if isinstance(part, Call) and variables_of(part)}
+    found: list[Expression] = []
+    for part in parts:
+        names = variables_of(part) if isinstance(part, Comparison) else frozenset[str]()
+        binder = next((call for call in calls if names and names <= variables_of(call)), None)
+        if binder is not None:
+            calls[binder].append(part)
+        elif part not in calls:
+            found.append(part)
+    return [*(all_of(*group) for group in calls.values()), *found]
+
+
+def filtered_call(node: Expression) -> Call | None:
+    """The call of a leaf that is a call with constraints on its variables."""
+    if isinstance(node, And) and node.parts and isinstance(node.parts[0], Call):
+        call, *others = node.parts
+        assert isinstance(call, Call)
+        if others and all(isinstance(each, Comparison) for each in others):
+            return call
+    return None
 
 
 def _ask(node: Expression, truth: bool, holds: bool) -> Formula:
     """Whether a node is true, or false; or, if it must not hold, whether that is not so."""
     if needs_of(node).is_plain:
         return Leaf(_QUESTIONS[truth, holds], node)
+    if truth and holds and filtered_call(node) is not None and _is_closed(node):
+        return Leaf(IS_TRUE, node)
     if isinstance(node, And | Or):
         kind = EVERY if isinstance(node, And) is (truth is holds) else SOME
         return _join(kind, [_ask(part, truth, holds) for part in node.parts])
@@ -109,6 +139,12 @@ def _ask(node: Expression, truth: bool, holds: bool) -> Formula:
     if isinstance(node, TruthTest):
         return _ask_test(node, truth is holds)
     return _PERHAPS  # a constraint on variables
+
+
+def _is_closed(node: Expression) -> bool:
+    """Whether the call of a filtered leaf binds all variables of its constraints."""
+    call = filtered_call(node)
+    return call is not None and variables_of(node) == variables_of(call)
 
 
 def _ask_test(node: TruthTest, holds: bool) -> Formula:

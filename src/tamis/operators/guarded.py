@@ -156,9 +156,8 @@ class GuardedOperator(Lockable):
     ) -> Sequence[Any]:
         subjects = self._prepared(events)
         begin = time.perf_counter()
-        failed = [n for n, each in enumerate(subjects) if isinstance(each, Failure)]
-        if failed:
-            given = self._with_unprepared(subjects, arguments)
+        if subjects is not events and any(isinstance(each, Failure) for each in subjects):
+            given: Sequence[Any] = self._with_unprepared(subjects, arguments)
         elif self.operator.batch:
             given = self._batch(subjects, arguments)
         else:
@@ -198,7 +197,7 @@ class GuardedOperator(Lockable):
         if not problem:
             if type(given) is not list:
                 given = list(given)
-            if any(isinstance(each, Exception) for each in given):
+            if any(issubclass(kind, Exception) for kind in set(map(type, given))):
                 given = [Failure.raised(e) if isinstance(e, Exception) else e for e in given]
             return given
         self.breaker.failed(problem)
@@ -210,6 +209,9 @@ class GuardedOperator(Lockable):
         return found
 
     def _count_failures(self, given: Sequence[Any]) -> None:
+        if Failure not in set(map(type, given)):
+            self.breaker.succeeded()
+            return
         failures = [each for each in given if type(each) is Failure]
         if len(failures) < len(given):
             self.breaker.succeeded()

@@ -16,11 +16,15 @@ from tamis.bindings.calls import argument_values, numbered_variables, read_resul
 from tamis.bindings.evaluation import Trial
 from tamis.bindings.substitution import Rows
 from tamis.model.events.event import Event
+from tamis.operators.formulas import filtered_call
 from tamis.operators.guarded import GuardedOperators
+from tamis.operators.residues import Residues
 from tamis.predicates.expression import Call, Expression, Pattern
 
 _CHEAP = 1e-9
 _UNMEASURED = 1e-5
+_OF_A_CONSTRAINT = 3e-5
+"""Seconds; a constraint is tried on rows in Python."""
 _OF_A_PATTERN = 5e-5
 """Seconds; a pattern is looked up in one graph, in Python."""
 
@@ -40,6 +44,8 @@ class Results(NamedTuple):
     truth: Truths
     rows: dict[int, Rows]
     """By place, where there is more to say than a truth."""
+    calls: int = 0
+    """Operator calls that it took."""
 
 
 class Sight:
@@ -53,6 +59,8 @@ class Sight:
         self.leaves = leaves
         self.trial = trial
         """The trial of a row."""
+        self.made: dict[tuple[int, int], Rows] = {}
+        """What calls with variables gave, by row and leaf."""
 
 
 class LeafKind(Protocol):
@@ -95,32 +103,85 @@ class CallLeaves:
     def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
         """The results of calls of one operator."""
         self._learn(leaf, sight.leaves)
+        if self._columns.keys().isdisjoint(leaf.tolist()):
+            found = self._called(leaf, row, sight)
+            for place, rows in found.rows.items():
+                if rows.problem:
+                    sight.made[int(row[place]), int(leaf[place])] = rows
+            return found
+        keys = list(zip(row.tolist(), leaf.tolist()))
+        new = np.array([key not in sight.made for key in keys], bool)
+        calls = 0
+        if new.any():
+            found = self._called(leaf[new], row[new], sight)
+            calls = found.calls
+            for place, number in enumerate(np.flatnonzero(new).tolist()):
+                rows = found.rows.get(place)
+                sight.made[keys[number]] = rows or Rows((), int(found.truth[place]))
+        every = {place: sight.made[key] for place, key in enumerate(keys)}
+        truth = np.array([rows.truth for rows in every.values()], np.int8)
+        return Results(truth, every, calls)
+
+    def _called(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
         first = sight.leaves[leaf[0]]
         assert isinstance(first, Call)
         guarded = self._operators[first.name]
         events = sight.events[row].tolist()
         given = guarded.call_many(events, self._arguments[leaf].tolist())
         if set(map(type, given)) == {bool} and self._columns.keys().isdisjoint(leaf.tolist()):
-            return Results(np.array(given, np.int8), {})
+            return Results(np.array(given, np.int8), {}, len(given))
         rows = {
             place: read_result(raw, self._columns.get(number, []), self._most_rows)
             for place, (raw, number) in enumerate(zip(given, leaf.tolist()))
         }
-        return Results(np.array([each.truth for each in rows.values()], np.int8), rows)
+        truth = np.array([each.truth for each in rows.values()], np.int8)
+        return Results(truth, rows, len(given))
 
     def _learn(self, leaf: Int32s, leaves: Sequence[Expression]) -> None:
         """Read the arguments of leaves that are new."""
         if len(leaves) > len(self._arguments):
             more = np.empty(2 * len(leaves) - len(self._arguments), np.object_)
             self._arguments = np.concatenate((self._arguments, more))
-        new = leaf[np.equal(self._arguments[leaf], None)]
-        for number in set(new.tolist()):
+        new = [n for n, each in zip(leaf.tolist(), self._arguments[leaf]) if each is None]
+        for number in set(new):
             node = leaves[number]
             assert isinstance(node, Call)
             columns = variable_columns(numbered_variables(node)[1])
             if columns:
                 self._columns[number] = columns
             self._arguments[number] = argument_values(node)
+
+
+class FilteredLeaves:
+    """Calls with constraints on their variables: the call is made once, whatever is asked of it."""
+
+    name = "filtered calls"
+
+    def __init__(self, calls: CallLeaves, residues: Residues) -> None:
+        self._calls = calls
+        self._residues = residues
+
+    def takes(self, node: Expression) -> bool:
+        """Whether it is a call with constraints."""
+        return filtered_call(node) is not None
+
+    def cost(self, node: Expression) -> Cost:
+        """The call is the set-up that all leaves about it share."""
+        call = filtered_call(node)
+        assert call is not None
+        each, setup, _ = self._calls.cost(call)
+        return Cost(_OF_A_CONSTRAINT, each + setup, self._residues.number_of(call))
+
+    def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
+        """The truths of filtered calls of one operator."""
+        call = np.array(self._residues.call_of, np.int32)[leaf]
+        key = np.unique(row.astype(np.int64) << 32 | call)
+        made = self._calls.evaluate(
+            (key & 0xFFFFFFFF).astype(np.int32), (key >> 32).astype(np.int32), sight
+        )
+        pairs = zip(leaf.tolist(), row.tolist())
+        found = [sight.trial(other).truth_of(sight.leaves[one]) for one, other in pairs]
+        return Results(np.array(found, np.int8), {}, made.calls)
 
 
 class PatternLeaves:

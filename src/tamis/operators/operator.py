@@ -146,9 +146,9 @@ def to_operators(given: Mapping[str, Operator | Callable[..., Any]]) -> Operator
         raise TamisError(f"operators must be a mapping from name to function, not {given!r}")
     found = {}
     for name, each in given.items():
-        own = getattr(each, "operator", each)  # of an engine that guards it
-        is_one = isinstance(own, Operator)
-        found[name] = replace(own, name=name) if is_one else Operator(own, name=name)
+        own: Any = getattr(each, "operator", each)  # of an engine that guards it
+        made = own if isinstance(own, Operator) else Operator(own, name=name)
+        found[name] = replace(made, name=name)
     return found
 
 

@@ -173,15 +173,16 @@ class EventLoop(Lockable):
 class Here:
     """No pool: calls are made by whoever asks."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], most: int) -> None:
         self._function = function
+        self._most = most
 
     def run(self, several: Sequence[Work]) -> list[Any]:
         """The result of each call, or its failure."""
         found: list[Any] = []
         for work in several:
             try:
-                found.append(self._function(*work))
+                found.append(settled(self._function(*work), self._most))
             except Exception as error:  # whatever an operator raises is its failure
                 found.append(Failure.raised(error))
         return found
@@ -198,4 +199,4 @@ def pool_of(operator: Operator, most: int) -> Pool:
         return Threads(operator.function, operator.timeout, most)
     if operator.runs == "processes":
         return Processes(operator, most)
-    return Here(operator.function)
+    return Here(operator.function, most)

@@ -93,7 +93,8 @@ def call_plan(decider: Decider) -> CallPlan:
     numbers = [n for n, node in enumerate(residues.leaves) if isinstance(node, Call)]
     found: list[PlannedCall] = []
     if numbers:
-        expectation = decider.expectation(np.array(numbers, np.int32))
+        leaves = np.array(numbers, np.int32)
+        expectation = decider.expectation(leaves, *decider._numbers(leaves))
         for place, number in enumerate(numbers):
             chance, seconds = float(expectation.chance[place]), float(expectation.cost[place])
             count = used.get(number, 0)

@@ -18,7 +18,7 @@ from tamis.arrays.sharing import Lockable
 from tamis.arrays.types import Flags, Int32s, Slots
 from tamis.bindings.calls import numbered_variables
 from tamis.bindings.needs import has_calls
-from tamis.operators.formulas import Branch, Leaf, residue_of
+from tamis.operators.formulas import Branch, Leaf, filtered_call, residue_of
 from tamis.operators.schedules.graph import Graph, with_both_sides
 from tamis.predicates.expression import Call, Expression
 from tamis.predicates.printing import to_text
@@ -83,6 +83,8 @@ class Residues(Lockable):
         self._numbers: dict[Hashable, int] = {}
         self.leaves: list[Expression] = []
         """The distinct calls, patterns and plain parts."""
+        self.call_of: list[int] = []
+        """The call that each leaf needs: itself, that of a filtered call, or -1."""
 
     def defers(self, slots: Slots) -> Flags:
         """Which of some slots have calls or patterns."""
@@ -92,7 +94,8 @@ class Residues(Lockable):
                 self._grow(most)
                 for slot in np.unique(slots[self._kind[slots] == _NEW]).tolist():
                     self._compile(slot)
-        return self._kind[slots] == _DEFERRED
+        found: Flags = self._kind[slots] == _DEFERRED
+        return found
 
     def _grow(self, most: int) -> None:
         if most >= len(self._kind):
@@ -139,6 +142,10 @@ class Residues(Lockable):
         if found is None:
             found = self._numbers[key] = len(self.leaves)
             self.leaves.append(node)
+            call = filtered_call(node)
+            self.call_of.append(found if isinstance(node, Call) else -1)
+            if call is not None:
+                self.call_of[found] = self._number(call)
         return found
 
     def uses(self) -> list[int]:

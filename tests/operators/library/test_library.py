@@ -163,7 +163,7 @@ def test_lookup(tmp_path: Path) -> None:
         return sqlite3.connect(path)
 
     _check_lookup(database, connect, "?")
-    assert len(opened) == 1
+    assert len(opened) == 2  # one query for the first rows, one for the others
     assert "no query 'ownr'; did you mean 'owner'?" in failure("lookup('ownr')", {})
     with pytest.raises(TamisError, match=r"needs \{\}"):
         database.use_database(connect, {"bad": ("plate", "select 1")})

@@ -5,8 +5,8 @@
     ask('mob', ?people) and ?people > 50
 
 All calls of a round are one POST of ``{"calls": [{"event": {…}, "arguments": […]}, …]}``, where a
-variable is null. The answer is ``{"results": [true, false, null, [1, 2], …]}``, one for each call. A service
-that does not answer, or answers 5xx, is asked again, twice, after a pause that doubles.
+variable is null. The answer is ``{"results": [true, false, null, [1, 2], …]}``, one for each call.
+A service that does not answer, or answers 5xx, is asked again, twice, after a pause that doubles.
 """
 
 from __future__ import annotations

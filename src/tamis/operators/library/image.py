@@ -56,14 +56,17 @@ def _grey(given: Any) -> Bytes | None:
 
 @cache
 def _people_detector() -> Any:
-    detector = cv2.HOGDescriptor()
-    detector.setSVMDetector(cv2.HOGDescriptor_getDefaultPeopleDetector())
+    vision: Any = cv2
+    detector = vision.HOGDescriptor()
+    detector.setSVMDetector(vision.HOGDescriptor_getDefaultPeopleDetector())
     return detector
 
 
 @cache
 def _face_detector() -> Any:
-    return cv2.CascadeClassifier(cv2.data.haarcascades + "haarcascade_frontalface_default.xml")
+    vision: Any = cv2
+    folder = vision.data.haarcascades
+    return vision.CascadeClassifier(folder + "haarcascade_frontalface_default.xml")
 
 
 def _told(found: float, asked: float | None) -> Iterator[float] | bool:

@@ -74,7 +74,9 @@ def _metres(position: tuple[float, float], place: str) -> float:
 
 @cache
 def _length(radius: Quantity) -> float:
-    return float(radius.number.value) * UNITS[radius.unit][1]
+    number = radius.number.value
+    assert isinstance(number, int | float)
+    return number * UNITS[radius.unit][1]
 
 
 @operator("place: string", reads=_READS)
