@@ -229,10 +229,29 @@ class PatternIndex(Lockable):
             if self._segments:
                 self._merge_from(0)
 
-    def segment(self) -> PatternTable:
-        """Everything as one segment, for a file."""
-        self.settle()
-        return self._segments[0] if self._segments else empty_table(0, 0, 0, 0)
+    def contents(self) -> tuple[PatternTable, dict[str, int], dict[int, Filters]]:
+        """Everything as one segment, the dictionary and the filters, for a file."""
+        with self._lock:
+            self.settle()
+            segment = self._segments[0] if self._segments else empty_table(0, 0, 0, 0)
+            return segment, self.numbers, self.filters
+
+    @classmethod
+    def restored(
+        cls,
+        segment: PatternTable,
+        numbers: dict[str, int],
+        filters: dict[int, Filters],
+        limits: Limits = LIMITS,
+    ) -> PatternIndex:
+        """An index with what ``contents`` gave; the segment may be read-only."""
+        index = cls(limits)
+        index.numbers, index.filters = numbers, filters
+        if len(segment.number):
+            count_edges(segment.edges, index._counts, 1)
+            index._insert(segment._replace(removed=segment.removed.copy()))
+            index._size = len(segment.number)
+        return index
 
     # Publications.
 

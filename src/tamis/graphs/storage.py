@@ -1,0 +1,76 @@
+"""An index of patterns in a file of flat arrays, opened by memory mapping.
+
+table/…       the arrays of one segment
+terms/…       the keys of the dictionary, in the order of their numbers
+filters/…     JSON of the filters that no kernel tests, and the patterns that have them
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from tamis.arrays.array_file import open_arrays
+from tamis.arrays.array_writer import save_arrays
+from tamis.arrays.string_file import string_arrays, strings_of
+from tamis.errors import StorageError
+from tamis.graphs.index import Filters, PatternIndex
+from tamis.graphs.table import PatternTable
+from tamis.language.json_form import from_json, to_json
+from tamis.model.limits import LIMITS, Limits
+from tamis.predicates.expression import Pattern
+from tamis.predicates.operands import Variable
+
+CONTENT = "tamis patterns"
+LAYOUT = 1
+"""Another number when the arrays of a table change."""
+
+
+def save_index(path: str | os.PathLike[str], index: PatternIndex) -> None:
+    """Write an index, atomically; its segments are merged first."""
+    import pyarrow as pa
+
+    segment, numbers, filters = index.contents()
+    arrays: dict[str, Any] = {f"table/{name}": array for name, array in segment._asdict().items()}
+    arrays |= string_arrays(pa.array(list(numbers), pa.large_string()), "terms")
+    texts = [json.dumps(to_json(_carrier(each))) for each in filters.values()]
+    arrays |= string_arrays(pa.array(texts, pa.large_string()), "filters")
+    arrays["filters/numbers"] = np.array(list(filters), np.int64)
+    save_arrays(path, arrays, {"content": CONTENT, "layout": LAYOUT})
+
+
+def load_index(
+    path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = LIMITS
+) -> PatternIndex:
+    """Open an index that ``save_index`` wrote; the arrays stay in the file."""
+    file = open_arrays(path, verify)
+    if file.header.get("content") != CONTENT or file.header.get("layout") != LAYOUT:
+        raise StorageError(f"{os.fspath(path)} is no index of patterns, or of another version")
+    try:
+        table = PatternTable(**{name: file[f"table/{name}"] for name in PatternTable._fields})
+        terms = strings_of(file, "terms", verify).to_pylist()
+        texts = strings_of(file, "filters", verify).to_pylist()
+        numbers = file["filters/numbers"].tolist()
+        filters = {
+            number: _filters(json.loads(str(text)), limits) for number, text in zip(numbers, texts)
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{os.fspath(path)} is no whole index of patterns: {error}") from error
+    return PatternIndex.restored(
+        table, {str(term): number for number, term in enumerate(terms)}, filters, limits
+    )
+
+
+def _carrier(given: Filters) -> Pattern:
+    """A pattern that has the filters and, in their order, the variables: JSON knows patterns."""
+    return Pattern(tuple((each, each, each) for each in given.variables), given.filters)
+
+
+def _filters(form: Any, limits: Limits) -> Filters:
+    carrier = from_json(form, limits)
+    assert isinstance(carrier, Pattern)
+    variables = tuple(subject for subject, _, _ in carrier.triples if isinstance(subject, Variable))
+    return Filters(carrier.filters, variables)
