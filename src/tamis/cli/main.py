@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tamis.cli import bench, check, compact, compare, demo, explain, match, operators, schema
+from tamis.cli import bench, check, compact, compare, demo, explain, match, operators, rss, schema
 from tamis.console import UsageError, say
 from tamis.errors import TamisError
 
@@ -129,6 +129,7 @@ for command, examples in (
     (compare.compare, compare.EXAMPLES),
     (compact.compact, compact.EXAMPLES),
     (operators.operators, operators.EXAMPLES),
+    (rss.rss, rss.EXAMPLES),
     (demo.demo, demo.EXAMPLES),
 ):
     app.command(help=_help(command), epilog=_epilog(examples))(command)

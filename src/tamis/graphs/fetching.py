@@ -1,0 +1,115 @@
+"""Fetching documents by HTTP with guards: public addresses, sizes, times, and few redirections.
+
+The host of an address is looked up once, every address that it has must be public, and the
+connection goes to the one that was checked: a name that changes its address in between leads
+nowhere. Each redirection is checked alike.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from tamis.errors import EventError, LimitError
+
+REDIRECTIONS = 5
+SECONDS = 30.0
+"""How long to wait for a connection, and for each piece of an answer."""
+
+
+class Fetched(NamedTuple):
+    """What a server answered; without a body, nothing has changed since the validators given."""
+
+    address: str
+    body: bytes | None
+    etag: str | None = None
+    modified: str | None = None
+
+
+def fetch(
+    address: str,
+    *,
+    etag: str | None = None,
+    modified: str | None = None,
+    most: int = 16_777_216,
+    private: bool = False,
+) -> Fetched:
+    """The document at an address, unless the validators of an earlier answer still hold.
+
+    ``private`` allows loopback and private addresses.
+    """
+    headers = {"User-Agent": "tamis", "Accept-Encoding": "identity"}
+    if etag is not None:
+        headers["If-None-Match"] = etag
+    if modified is not None:
+        headers["If-Modified-Since"] = modified
+    for _ in range(REDIRECTIONS + 1):
+        try:
+            found = _request(address, headers, most, private)
+        except (OSError, http.client.HTTPException) as error:
+            raise EventError(f"cannot read {address[:200]}: {error}") from error
+        if isinstance(found, Fetched):
+            return found
+        address = urljoin(address, found)
+    raise EventError(f"{address[:200]} redirects more than {REDIRECTIONS} times")
+
+
+def _request(address: str, headers: dict[str, str], most: int, private: bool) -> Fetched | str:
+    """An answer, or where it redirects to."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise EventError(f"{address[:200]!r} is not an address: write http://… or https://…")
+    if parts.username is not None:
+        raise EventError("an address with a user name or a password is refused")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    chosen = checked_address(parts.hostname, port, private)
+    connection = _Connection(parts.hostname, port, chosen, parts.scheme == "https")
+    try:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("GET", target, headers=headers)
+        answer = connection.getresponse()
+        if answer.status == 304:
+            return Fetched(address, None)
+        location = answer.getheader("Location")
+        if answer.status in (301, 302, 303, 307, 308) and location:
+            return location
+        if answer.status != 200:
+            raise EventError(f"{address[:200]} answers {answer.status} {answer.reason[:50]}")
+        body = answer.read(most + 1)
+        if len(body) > most:
+            raise LimitError(f"{address[:200]} has more than {most:,} bytes, which is the limit")
+        return Fetched(address, body, answer.getheader("ETag"), answer.getheader("Last-Modified"))
+    finally:
+        connection.close()
+
+
+def checked_address(host: str, port: int, private: bool) -> str:
+    """The first address of a host; all of them must be public."""
+    found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for address in found:
+        if not private and not ipaddress.ip_address(address.partition("%")[0]).is_global:
+            raise EventError(
+                f"{host[:100]} is {address}, which is not a public address; allow private "
+                "addresses if you trust it"
+            )
+    return found[0]
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection to an address that was checked, under the name of its host."""
+
+    def __init__(self, host: str, port: int, address: str, secure: bool) -> None:
+        super().__init__(host, port, timeout=SECONDS)
+        self._address = address
+        self._secure = secure
+
+    def connect(self) -> None:
+        """Connect to the checked address; certificates are those of the name."""
+        self.sock = socket.create_connection((self._address, self.port), SECONDS)
+        if self._secure:
+            context = ssl.create_default_context()
+            self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
