@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.operators.formulas import Branch, Leaf
-from tamis.operators.residues import Residues
+from tamis.operators.residues import LocalGraph, Residues
 from tamis.operators.schedules.chains import chain_cost, chain_order, saving
 from tamis.operators.schedules.cover import hindsight_cover
 from tamis.operators.schedules.graph import (
@@ -23,7 +23,7 @@ from tamis.operators.schedules.graph import (
     expected,
     with_both_sides,
 )
-from tamis.operators.schedules.schedules import SCHEDULES
+from tamis.operators.schedules.schedules import SCHEDULES, Adaptive
 
 FALSE, TRUE, UNKNOWN, FAILED = range(4)
 
@@ -181,8 +181,8 @@ class _Text:
     """Stands for an expression."""
 
 
-def graph_of_trees(trees) -> Graph:
-    residues = Residues(lambda slot: None, lambda expression: None, tested=False)
+def graph_of_trees(trees) -> LocalGraph:
+    residues = Residues(lambda slot: None, lambda expression: None, tested=False)  # type: ignore[return-value]
     nodes = {p: _Text() for p in range(5)}
     for p in range(5):
         residues._number(nodes[p])
@@ -219,7 +219,7 @@ def test_a_paid_set_up_makes_the_other_calls_cheap() -> None:
     chance, cost = np.full(3, 0.5), np.array([1.0, 1.0, 5.0])
     operator = np.array([0, 0, 1], np.int32)
     expectation = expected(chance, cost, operator, np.array([100.0, 0.0]), np.array([2.0, 1.0]))
-    schedule = SCHEDULES["adaptive"](graph, expectation, 1)
+    schedule = Adaptive(graph, expectation, 1)
     schedule.drop = 1.0
     assert schedule.choose(0, 1).tolist() == [2]
     schedule.answer(0, np.array([2], np.int32), np.array([0], np.int8))

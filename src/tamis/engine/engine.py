@@ -41,7 +41,7 @@ from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.operators.guarded import GuardedOperators
 from tamis.operators.operator import Operator
-from tamis.operators.registry import KnownOperators
+from tamis.operators.registry import KnownOperators, check_needed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -403,7 +403,7 @@ class Engine:
             **self._knowledge(),
             "prefixes": self.subscriptions.reader.prefixes,
         }
-        operators = sorted(self._needed_operators())
+        operators = self.needed_operators()
         if operators:
             settings["operators"] = operators
             settings["schedule"] = self.subscriptions.deciding.schedule
@@ -411,10 +411,13 @@ class Engine:
             self.attachments[_LEARNED] = learned
         save_engine(path, settings, store, matcher, self.attachments)
 
-    def _needed_operators(self) -> set[str]:
-        """The operators that were given, or called."""
-        known = self.subscriptions.world.operators.known  # type: ignore[attr-defined]
-        return {*known.given, *known.used}
+    def needed_operators(self) -> dict[str, str]:
+        """The operators that were given, or that subscriptions call, with their versions."""
+        operators = self.subscriptions.world.operators
+        assert isinstance(operators, GuardedOperators)
+        known = operators.known
+        assert isinstance(known, KnownOperators)
+        return {name: known[name].version for name in sorted({*known.given, *known.used})}
 
     def _knowledge(self) -> dict[str, Any]:
         """Schema or taxonomy as settings, which are JSON."""
@@ -437,13 +440,7 @@ class Engine:
         file holds no functions: give the ``operators`` of the saved engine again.
         """
         file, settings = open_engine(path, verify)
-        known = KnownOperators(operators)
-        missing = [name for name in settings.pop("operators", []) if name not in known]
-        if missing:
-            raise StorageError(
-                f"{os.fspath(path)} needs the operators {', '.join(missing[:10])}: "
-                "Engine.load(path, operators={…})"
-            )
+        check_needed(settings.pop("operators", {}), KnownOperators(operators), os.fspath(path))
         try:
             settings["taxonomy"] = Taxonomies.from_json(settings["taxonomy"])
             settings["matcher"] = matcher_from_json(settings["matcher"])

@@ -28,7 +28,7 @@ from tamis.model.limits import check_limit
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.operators.operator import check_calls
-from tamis.predicates.expression import Call, Expression, IsA, Pattern, nodes_within
+from tamis.predicates.expression import Expression, IsA, Pattern, nodes_within
 from tamis.predicates.resolving import resolve
 from tamis.predicates.variables import check_variables
 
@@ -70,8 +70,7 @@ class SubscriptionReader:
 
     takes_shapes: whether plain texts may be taken by their shapes.
     knows_costs: whether the matcher is one whose costs can be estimated.
-    only_attributes: whether events come as tables, which have no graphs and whose workers have no
-        operators, so that calls and patterns are refused.
+    only_tables: whether events come as tables, which have no graphs, so that patterns are refused.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class SubscriptionReader:
         *,
         takes_shapes: bool = True,
         knows_costs: bool = True,
-        only_attributes: bool = False,
+        only_tables: bool = False,
     ) -> None:
         names = None if schema is None else schema.names
         self.world = world
@@ -91,7 +90,7 @@ class SubscriptionReader:
         self.templates = Templates(prefixes=prefixes, attributes=names, limits=world.limits)
         self._takes_shapes = takes_shapes
         self._knows_costs = knows_costs
-        self._only_attributes = only_attributes
+        self._only_tables = only_tables
 
     @lazy
     def shapes(self) -> Shapes:
@@ -128,8 +127,8 @@ class SubscriptionReader:
 
     def prepared(self, new: Subscription) -> PreparedSubscription:
         """A subscription that was parsed, checked, and what it is found by."""
-        if self._only_attributes:
-            _check_attributes_only(new.expression)
+        if self._only_tables:
+            _check_no_patterns(new.expression)
         check_supported(new.expression, self.world)
         from tamis.matching.covers.covers import cover_of
 
@@ -195,11 +194,10 @@ def check_supported(expression: Expression, world: World) -> None:
             taxonomy.check(str(node.ancestor.value))
 
 
-def _check_attributes_only(expression: Expression) -> None:
+def _check_no_patterns(expression: Expression) -> None:
     for node in nodes_within(expression):
-        if isinstance(node, Call | Pattern):
-            what = "operator calls" if isinstance(node, Call) else "graph patterns"
-            raise UnsupportedError(f"{what} cannot be matched on Spark yet: {node}")
+        if isinstance(node, Pattern):
+            raise UnsupportedError(f"graph patterns cannot be matched on Spark yet: {node}")
 
 
 def vocabulary(schema: Schema | None, given: Taxonomies = NO_TAXONOMIES) -> Taxonomies:

@@ -97,7 +97,9 @@ def residue_of(expression: Expression, *, tested: bool) -> Residue:
 
 def _with_constraints(parts: list[Expression]) -> list[Expression]:
     """Conjuncts with each constraint joined to a call that binds all its variables, if any does."""
-    calls = {part: [part] for part in parts if isinstance(part, Call) and variables_of(part)}
+    calls: dict[Expression, list[Expression]] = {
+        part: [part] for part in parts if isinstance(part, Call) and variables_of(part)
+    }
     found: list[Expression] = []
     for part in parts:
         names = variables_of(part) if isinstance(part, Comparison) else frozenset[str]()

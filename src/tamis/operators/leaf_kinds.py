@@ -116,8 +116,8 @@ class CallLeaves:
             found = self._called(leaf[new], row[new], sight)
             calls = found.calls
             for place, number in enumerate(np.flatnonzero(new).tolist()):
-                rows = found.rows.get(place)
-                sight.made[keys[number]] = rows or Rows((), int(found.truth[place]))
+                given = found.rows.get(place)
+                sight.made[keys[number]] = given or Rows((), int(found.truth[place]))
         every = {place: sight.made[key] for place, key in enumerate(keys)}
         truth = np.array([rows.truth for rows in every.values()], np.int8)
         return Results(truth, every, calls)

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, overload
 
-from tamis.errors import MissingExtraError, TamisError
+from tamis.errors import MissingExtraError, StorageError, TamisError
 from tamis.operators.operator import Operator, to_operators
 
 LIBRARY = {
@@ -118,3 +118,19 @@ def _imported(point: EntryPoint) -> Operator:
     if not isinstance(found, Operator):
         raise TamisError(f"{point.value} is no operator; declare it with @tamis.operator")
     return found
+
+
+def check_needed(needed: Mapping[str, str], known: Mapping[str, Operator], where: str) -> None:
+    """Refuse what needs operators that there are not, or in other versions."""
+    missing = [name for name in needed if name not in known]
+    if missing:
+        raise StorageError(
+            f"{where} needs the operators {', '.join(missing[:10])}: Engine.load(path, "
+            "operators={…}), or import what declares them"
+        )
+    for name, version in needed.items():
+        if known[name].version != version:
+            raise StorageError(
+                f"{where} needs version {version} of the operator {name!r}, not "
+                f"{known[name].version}: its results may differ; subscribe anew"
+            )

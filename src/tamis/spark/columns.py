@@ -16,6 +16,8 @@ ID, SUBSCRIPTION = "id", "subscription"
 """Columns of a table of subscriptions; ``version`` is optional."""
 EVENT_ID, SUBSCRIPTION_ID, VERSION = "event_id", "subscription_id", "version"
 """Columns of matches."""
+BINDINGS = "bindings"
+"""The column of matches with the values of variables, if it is asked for."""
 EVENTS = "the table of events"
 """The name of the table in messages."""
 

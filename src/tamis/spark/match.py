@@ -16,7 +16,9 @@ from tamis.model.events.arrow_events import check_columns
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
+from tamis.operators.registry import KnownOperators, check_needed
 from tamis.spark.columns import (
+    BINDINGS,
     EVENT_ID,
     EVENTS,
     SUBSCRIPTION_ID,
@@ -31,7 +33,7 @@ from tamis.spark.index.index import Index
 from tamis.spark.index.shipping import ship
 from tamis.spark.progress import METRIC
 from tamis.spark.snapshots.snapshots import Snapshots
-from tamis.spark.worker import Batches, MatchTask, Source
+from tamis.spark.worker import Batches, MatchTask, Source, declare
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,6 +54,8 @@ def match(
     taxonomy: Taxonomies | TaxonomyLike | None = None,
     prefixes: Mapping[str, str] | None = None,
     limits: Limits = LIMITS,
+    operators: Sequence[str] = (),
+    bindings: bool = False,
 ) -> DataFrame:
     """Match events against subscriptions.
 
@@ -70,12 +74,17 @@ def match(
     such as ``("at", "10 minutes")``: only one event with the same id gets through; in a stream,
     the first within the delay.
 
+    ``operators`` are modules that declare operators with ``@tamis.operator``; executors import
+    them, so they must be there too. Those of Tamis itself need no module. With ``bindings``, there is a
+    last column ``bindings``: the values of a subscription's variables, as JSON.
+
     Faulty rows of the table cause a ``RejectedWarning``; ``Index.of(table).rejected`` lists them.
     With ``errors="raise"`` they raise an error. The remaining parameters are those of an engine;
     they apply only if ``subscriptions`` is a DataFrame.
     """
     check_events(events, [event_id, *([column] if column else []), *keep])
-    _check_result(keep, subscription_columns, limit)
+    _check_result(keep, [*subscription_columns, *[BINDINGS] * bindings], limit)
+    declare(operators)
     if isinstance(subscriptions, Snapshots) and not events.isStreaming:
         subscriptions = subscriptions.file
     index, source = compiled(
@@ -87,7 +96,9 @@ def match(
         taxonomy=taxonomy,
         prefixes=prefixes,
         limits=limits,
+        operators=operators,
     )
+    check_needed(index.engine.needed_operators(), KnownOperators(), "the index")
     check_present(index.columns.column_names, subscription_columns, "the index")
     attributes = _attributes(events, column, index, isinstance(subscriptions, Snapshots))
     if deduplicate is not None:
@@ -100,12 +111,14 @@ def match(
         tuple(attributes),
         column is not None,
         tuple(keep),
-        _schema(events, needed, event_id, keep, index, subscription_columns),
+        _schema(events, needed, event_id, keep, index, subscription_columns, bindings),
         limit,
         index.engine.limits,
+        tuple(operators),
+        bindings,
     )
     found = _mapped(events, task)
-    more = map(quoted, (*keep, *subscription_columns))
+    more = map(quoted, (*keep, *subscription_columns, *[BINDINGS] * bindings))
     return found.select(EVENT_ID, SUBSCRIPTION_ID, VERSION, *more)
 
 
@@ -116,6 +129,7 @@ def _schema(
     keep: Sequence[str],
     index: Index,
     columns: Sequence[str],
+    bindings: bool,
 ) -> pa.Schema:
     """The columns that a worker returns: those of the event, then those of the subscription."""
     types = arrow_schema(events.select(*map(quoted, needed)), EVENTS)
@@ -125,6 +139,7 @@ def _schema(
             pa.field(EVENT_ID, types.field(event_id).type),
             *(types.field(name) for name in keep),
             *(theirs.field(name) for name in (SUBSCRIPTION_ID, VERSION, *columns)),
+            *[pa.field(BINDINGS, pa.string())] * bindings,
         ]
     )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import EventError, LimitError
+from tamis.errors import EventError, LimitError, TamisError
 from tamis.model.events.event import Event
 from tamis.model.events.json_events import read_json
 from tamis.model.limits import LIMITS, Limits
@@ -44,13 +46,17 @@ class MatchTask(NamedTuple):
     limit: int | None
     limits: Limits = LIMITS
     """The limits of the engine, which its file does not store."""
+    operators: tuple[str, ...] = ()
+    """Modules that declare operators."""
+    bindings: bool = False
+    """Whether the last column is the values of variables, as JSON."""
 
     def __call__(self, batches: Batches) -> Batches:
         """The matches of the events of a partition."""
         index: Index | None = None
         for batch in batches:
             if index is None:
-                index = opened(self.source.path(), self.limits)
+                index = opened(self.source.path(), self.limits, self.operators)
             yield from self.matches(batch, index)
 
     def matches(self, batch: pa.RecordBatch, index: Index) -> Batches:
@@ -60,18 +66,24 @@ class MatchTask(NamedTuple):
         if self.packed:
             events = unpacked(events.column(0), batch[self.event_id], index)
         names = self.schema.names[1 + len(self.keep) :]
+        if self.bindings:
+            names = names[:-1]
         for chunk in index.engine.match_chunks(events, limit=self.limit):
             columns: list[Any] = [
                 *(batch[name].take(chunk.event) for name in (self.event_id, *self.keep)),
                 *(index.columns[name].chunk(0).take(chunk.slot) for name in names),
             ]
+            if self.bindings:
+                values = [json.dumps(each, default=str) for each in chunk.bindings]
+                columns.append(pa.array(values, pa.string()))
             fields = zip(columns, self.schema.types, strict=True)
             arrays = [column.cast(kind) for column, kind in fields]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def opened(path: str, limits: Limits = LIMITS) -> Index:
+def opened(path: str, limits: Limits = LIMITS, operators: tuple[str, ...] = ()) -> Index:
     """The index of a file, opened once per process; if the file is replaced, it is opened again."""
+    declare(operators)
     file = os.stat(path)
     key = (path, file.st_dev, file.st_ino, file.st_mtime_ns, limits)
     index = _OPEN.pop(key, None)
@@ -81,6 +93,18 @@ def opened(path: str, limits: Limits = LIMITS) -> Index:
     while len(_OPEN) > _MOST_OPEN:
         del _OPEN[next(iter(_OPEN))]
     return index
+
+
+def declare(modules: Iterable[str]) -> None:
+    """Import modules that declare operators."""
+    for module in modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise TamisError(
+                f"the module {module!r}, which declares operators, cannot be imported: {error}; "
+                "ship it to the executors, as with spark.submit.pyFiles"
+            ) from error
 
 
 def unpacked(column: Any, ids: Any, index: Index) -> Any:

@@ -25,6 +25,8 @@ from tamis.errors import TamisError
 from tamis.model.limits import Limits
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
+from tamis.operators.guarded import GuardedOperators
+from tamis.operators.registry import KnownOperators
 from tamis.spark.columns import (
     EVENT_ID,
     ID,
@@ -38,6 +40,7 @@ from tamis.spark.columns import (
     quoted,
 )
 from tamis.spark.index.index import as_keys, rejected_rows
+from tamis.spark.worker import declare
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,12 +57,16 @@ class Settings(NamedTuple):
     taxonomy: Taxonomies | TaxonomyLike | None
     prefixes: Mapping[str, str] | None
     limits: Limits
+    operators: tuple[str, ...] = ()
+    """Modules that declare operators."""
 
     def reader(self) -> SubscriptionReader:
         """What reads subscriptions; it needs no engine."""
         schema = None if self.schema is None else Schema.from_json(self.schema, self.limits)
-        world = World(vocabulary(schema, Taxonomies.given(self.taxonomy)), self.limits)
-        return SubscriptionReader(world, schema, self.prefixes, only_attributes=True)
+        declare(self.operators)
+        known = GuardedOperators(KnownOperators(), self.limits.bindings)
+        world = World(vocabulary(schema, Taxonomies.given(self.taxonomy)), self.limits, known)
+        return SubscriptionReader(world, schema, self.prefixes, only_tables=True)
 
     def engine(self) -> Engine:
         """An empty engine with these settings."""

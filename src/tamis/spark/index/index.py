@@ -69,19 +69,21 @@ class Index:
         taxonomy: Taxonomies | TaxonomyLike | None = None,
         prefixes: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
+        operators: Sequence[str] = (),
     ) -> Index:
         """Compile a table with the columns ``id``, ``subscription`` and optionally ``version``.
 
         A Spark DataFrame is parsed in its executors, an Arrow table in this process. Name more
         ``columns`` of it to have them in the matches. Faulty rows are listed in ``rejected``; with
-        ``errors="raise"`` they raise an error.
+        ``errors="raise"`` they raise an error. ``operators`` are modules that declare some.
         """
         from tamis.spark.index.building import Settings, build
 
         if errors not in ("raise", "collect"):
             raise TamisError(f"errors must be 'raise' or 'collect', not {errors!r}")
         form = schema.to_json() if isinstance(schema, Schema) else schema
-        index = cls(*build(subscriptions, columns, Settings(form, taxonomy, prefixes, limits)))
+        settings = Settings(form, taxonomy, prefixes, limits, tuple(operators))
+        index = cls(*build(subscriptions, columns, settings))
         if errors == "raise" and index.rejected.num_rows:
             raise SubscriptionError(index.complaint())
         return index
