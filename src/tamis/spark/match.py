@@ -75,8 +75,8 @@ def match(
     the first within the delay.
 
     ``operators`` are modules that declare operators with ``@tamis.operator``; executors import
-    them, so they must be there too. Those of Tamis itself need no module. With ``bindings``, there is a
-    last column ``bindings``: the values of a subscription's variables, as JSON.
+    them, so they must be there too. Those of Tamis itself need no module. With ``bindings``, there
+    is a last column ``bindings``: the values of a subscription's variables, as JSON.
 
     Faulty rows of the table cause a ``RejectedWarning``; ``Index.of(table).rejected`` lists them.
     With ``errors="raise"`` they raise an error. The remaining parameters are those of an engine;
