@@ -14,7 +14,7 @@ from tamis.graphs.reader import (
     read_graph,
     read_publications,
 )
-from tamis.graphs.term_syntax import key_of, parse_term
+from tamis.graphs.term_syntax import key_of, parse_term, term_of_key
 from tamis.model.rdf_terms import XSD, BlankNode, Iri, RdfLiteral
 
 
@@ -178,4 +178,5 @@ def test_keys_tell_terms_apart() -> None:
         RdfLiteral('a"@en'),
     ]
     assert len({key_of(term) for term in terms}) == len(terms)
+    assert [term_of_key(key_of(term)) for term in terms] == terms
     assert key_of(RdfLiteral("a", language="EN")) == key_of(RdfLiteral("a", language="en"))

@@ -21,8 +21,8 @@ import numpy as np
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Float64s, Int8s, Int64s, Offsets
 from tamis.errors import LimitError
-from tamis.graphs.reader import quads_of, term_of_node
-from tamis.graphs.term_syntax import key_of
+from tamis.graphs.reader import named_node, parsed, term_of_node
+from tamis.graphs.term_syntax import key_of, term_of_key
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.rdf_terms import Iri, RdfLiteral, RdfTerm, RdfTriple, value_of_term
 
@@ -59,13 +59,13 @@ class EncodedPublications(NamedTuple):
     """The arrays, and the terms that their local numbers stand for."""
 
     arrays: Publications
-    terms: Sequence[Any]
-    """Terms, or nodes of pyoxigraph, of all publications one behind the other."""
+    terms: Sequence[RdfTerm | str]
+    """Terms, or their keys, of all publications one behind the other."""
 
     def term(self, row: int, local: int) -> RdfTerm:
         """The term of a publication's local number."""
         found = self.terms[int(self.arrays.first_term[row]) + local]
-        return found if isinstance(found, RdfTerm) else term_of_node(found)
+        return term_of_key(found) if isinstance(found, str) else found
 
     def triples(self, row: int) -> Iterator[RdfTriple]:
         """The triples of a publication."""
@@ -109,25 +109,24 @@ class Encoder:
         self._end(local, terms)
 
     def add_document(self, data: str | bytes, format: str = "n-triples") -> None:
-        """Take in one publication as a document."""
+        """Take in one publication as a document; of its terms only their keys are kept."""
         local: dict[str, int] = {}
-        terms: list[Any] = []
-        triples = self._triples
-        named: Any = _named_node()
-        most = len(triples) + 3 * self._limits.triples
-        for quad in quads_of(data, format):
-            nodes: tuple[Any, ...] = (quad.subject, quad.predicate, quad.object)
-            for node in nodes:
-                key = node.value if type(node) is named else key_of(term_of_node(node))
-                number = local.get(key)
-                if number is None:
-                    number = local[key] = len(local)
-                    terms.append(node)
-                triples.append(number)
-            if len(triples) > most:
+        number_of = local.setdefault
+        named = named_node()
+        found: list[int] = []
+        most = 3 * self._limits.triples
+        for quad in parsed(data, format):
+            subject, value = quad.subject, quad.object
+            key = subject.value if type(subject) is named else _key_of_node(subject)
+            one = number_of(key, len(local))
+            two = number_of(quad.predicate.value, len(local))
+            key = value.value if type(value) is named else _key_of_node(value)
+            found += (one, two, number_of(key, len(local)))
+            if len(found) > most:
                 limit = self._limits.triples
                 raise LimitError(f"the graph of an event has at most {limit:,} triples")
-        self._end(local, terms)
+        self._triples += found
+        self._end(local, list(local))
 
     def _end(self, local: dict[str, int], terms: list[Any]) -> None:
         if len(local) > MOST_TERMS:
@@ -146,7 +145,7 @@ class Encoder:
     def _class_of(self, key: str, term: Any) -> tuple[int, float]:
         found = self._classes.get(key)
         if found is None:
-            literal = term if isinstance(term, RdfLiteral) else term_of_node(term)
+            literal = term_of_key(term) if isinstance(term, str) else term
             found = self._classes[key] = class_of(literal)
         return found
 
@@ -182,10 +181,8 @@ def class_of(term: RdfTerm) -> tuple[int, float]:
     return NUMBER, float(value)
 
 
-def _named_node() -> Any:
-    import pyoxigraph
-
-    return pyoxigraph.NamedNode
+def _key_of_node(node: Any) -> str:
+    return key_of(term_of_node(node))
 
 
 @kernel

@@ -129,7 +129,7 @@ def _terms_of_column(column: Any) -> list[RdfTerm]:
     return found
 
 
-def quads_of(data: str | bytes, format: str, base: str | None = None) -> Iterator[Any]:
+def parsed(data: str | bytes, format: str, base: str | None = None) -> Iterator[Any]:
     """The quads of a document as pyoxigraph gives them; what is wrong with it is an EventError."""
     pyoxigraph = _pyoxigraph()
     rdf_format = getattr(pyoxigraph.RdfFormat, FORMATS[format])
@@ -137,6 +137,11 @@ def quads_of(data: str | bytes, format: str, base: str | None = None) -> Iterato
         yield from pyoxigraph.parse(data, format=rdf_format, base_iri=base)
     except (SyntaxError, ValueError) as error:
         raise EventError(f"the graph is not valid {format}: {error}") from error
+
+
+def named_node() -> Any:
+    """The class of IRIs in pyoxigraph."""
+    return _pyoxigraph().NamedNode
 
 
 def _quads(data: str | bytes, format: str, base: str | None, limits: Limits) -> Iterator[Any]:
@@ -153,7 +158,7 @@ def _quads(data: str | bytes, format: str, base: str | None, limits: Limits) -> 
                 f"the XML declares an entity at index {entity.start()}: entities are refused, "
                 "write in full what they stand for"
             )
-    return quads_of(data, format, base)
+    return parsed(data, format, base)
 
 
 def _pyoxigraph() -> Any:

@@ -78,3 +78,13 @@ def key_of(term: RdfTerm) -> str:
         return f'"{term.lexical}"@{term.language.lower()}'
     assert isinstance(term, BlankNode)
     return "\0" + term.label
+
+
+def term_of_key(key: str) -> RdfTerm:
+    """The term of a key; tags of languages are in lower case then."""
+    if key[0] == "\0":
+        return BlankNode(key[1:])
+    if key[0] != '"':
+        return Iri(key)
+    lexical, _, tag = key[1:].rpartition('"')
+    return RdfLiteral(lexical, language=tag[1:]) if tag[0] == "@" else RdfLiteral(lexical, tag)

@@ -1,0 +1,120 @@
+"""Graphs on Spark: a column of RDF text, or a table of quads, against patterns.
+
+documents = documents_of_quads(quads)                       # one row for each graph
+match_graphs(documents, {"jazz": "{ ?item dc:subject 'jazz' }"}, bindings=True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.errors import SubscriptionError
+from tamis.graphs.index import PatternIndex
+from tamis.graphs.reader import COLUMNS
+from tamis.language.parser import parse
+from tamis.model.limits import LIMITS, Limits
+from tamis.model.rdf_terms import value_of_term
+from tamis.model.taxonomy.taxonomy import Taxonomy
+from tamis.predicates.expression import Pattern
+from tamis.predicates.operands import Variable
+from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, check_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BINDINGS = "bindings"
+_TYPES = f"{EVENT_ID} string, {SUBSCRIPTION_ID} string"
+_BINDINGS_TYPE = f"{BINDINGS} array<map<string,string>>"
+
+
+def documents_of_quads(quads: DataFrame, *, id: str = "graph") -> DataFrame:
+    """A DataFrame of quads, with terms as N-Triples writes them, as one document for each graph.
+
+    The result has the columns ``id`` and ``rdf``; triples without a graph have the id ``""``.
+    """
+    from pyspark.sql import functions as f
+
+    check_events(quads, [id, *COLUMNS[1:]])
+    line = f.concat_ws(" ", *COLUMNS[1:], f.lit("."))
+    named = quads.select(f.coalesce(f.col(id), f.lit("")).alias("id"), line.alias("line"))
+    return named.groupBy("id").agg(f.array_join(f.collect_list("line"), "\n").alias("rdf"))
+
+
+def match_graphs(
+    publications: DataFrame,
+    patterns: Mapping[str, str],
+    *,
+    event_id: str = "id",
+    column: str = "rdf",
+    format: str = "n-triples",
+    bindings: bool = False,
+    prefixes: Mapping[str, str] | None = None,
+    taxonomy: Taxonomy | None = None,
+    limits: Limits = LIMITS,
+) -> DataFrame:
+    """Match a column of RDF documents, one publication each, against patterns by their ids.
+
+    Returns the columns ``event_id`` and ``subscription_id`` and, with ``bindings``, all solutions
+    as maps from variables to strings. A document that cannot be read fails the job.
+    """
+    check_events(publications, [event_id, column])
+    for id, text in patterns.items():
+        if not isinstance(parse(text, prefixes=prefixes, limits=limits), Pattern):
+            raise SubscriptionError(f"{id!r} is more than a pattern: use tamis.spark.match")
+    task = GraphTask(
+        tuple(patterns.items()), dict(prefixes or {}), format, bindings, taxonomy, limits
+    )
+    types = f"{_TYPES}, {_BINDINGS_TYPE}" if bindings else _TYPES
+    chosen = publications.selectExpr(f"cast(`{event_id}` as string) as id", f"`{column}` as rdf")
+    return chosen.mapInArrow(task, types)
+
+
+class GraphTask(NamedTuple):
+    """What a worker does: build the index once, and match batch by batch."""
+
+    patterns: tuple[tuple[str, str], ...]
+    prefixes: dict[str, str]
+    format: str
+    with_bindings: bool
+    taxonomy: Taxonomy | None
+    limits: Limits
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The matches of some batches of documents."""
+        index = PatternIndex(self.limits)
+        ids = [id for id, _ in self.patterns]
+        names: list[list[str]] = []
+        known: dict[int, Pattern] = {}
+        for number, (_, text) in enumerate(self.patterns):
+            pattern = parse(text, prefixes=self.prefixes, limits=self.limits)
+            assert isinstance(pattern, Pattern)
+            terms = (term for triple in pattern.triples for term in triple)
+            names.append(list(dict.fromkeys(t.name for t in terms if isinstance(t, Variable))))
+            known[number] = pattern
+        index.add_many(known)
+        view = index.view(self.taxonomy)
+        for batch in batches:
+            encoder = view.encoder()
+            for text in batch.column("rdf").to_pylist():
+                encoder.add_document(text or "", self.format)
+            found = view.match(encoder.finish(), every=self.with_bindings)
+            kept = ~found.exceeded
+            numbers = found.number[kept].tolist()
+            columns: dict[str, Any] = {
+                EVENT_ID: batch.column("id").take(pa.array(found.row[kept])).cast(pa.string()),
+                SUBSCRIPTION_ID: pa.array([ids[number] for number in numbers], pa.string()),
+            }
+            if self.with_bindings:
+                lists = [
+                    [
+                        list(zip(names[number], map(str, map(value_of_term, line))))
+                        for line in found.solutions(pair)
+                    ]
+                    for pair, number in zip(kept.nonzero()[0].tolist(), numbers)
+                ]
+                kind = pa.list_(pa.map_(pa.string(), pa.string()))
+                columns[BINDINGS] = pa.array(lists, kind)
+            yield pa.RecordBatch.from_pydict(columns)
