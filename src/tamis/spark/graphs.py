@@ -69,7 +69,7 @@ def match_graphs(
     )
     types = f"{_TYPES}, {_BINDINGS_TYPE}" if bindings else _TYPES
     chosen = publications.selectExpr(f"cast(`{event_id}` as string) as id", f"`{column}` as rdf")
-    return chosen.mapInArrow(task, types)
+    return chosen.mapInArrow(task, types)  # type: ignore[arg-type]  # it is callable
 
 
 class GraphTask(NamedTuple):
@@ -98,13 +98,13 @@ class GraphTask(NamedTuple):
         view = index.view(self.taxonomy)
         for batch in batches:
             encoder = view.encoder()
-            for text in batch.column("rdf").to_pylist():
-                encoder.add_document(text or "", self.format)
+            for document in batch.column("rdf").to_pylist():
+                encoder.add_document(str(document or ""), self.format)
             found = view.match(encoder.finish(), every=self.with_bindings)
             kept = ~found.exceeded
             numbers = found.number[kept].tolist()
             columns: dict[str, Any] = {
-                EVENT_ID: batch.column("id").take(pa.array(found.row[kept])).cast(pa.string()),
+                EVENT_ID: batch.column("id").take(found.row[kept]).cast(pa.string()),
                 SUBSCRIPTION_ID: pa.array([ids[number] for number in numbers], pa.string()),
             }
             if self.with_bindings:
