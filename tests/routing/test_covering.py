@@ -93,3 +93,17 @@ def test_removing_a_coverer_restores_what_it_covered() -> None:
     assert (change.added, len(change.removed), len(table.roots)) == (["all"], 45, 6)
     change = table.remove("all")
     assert (len(change.added), change.removed, len(table.roots)) == (45, ["all"], 50)
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "is_partial"),
+    [
+        ("a < 5", "a < 5", False),
+        ("a < 5 and near('Bronx', ?d) and ?d < 9", "a < 5", True),
+        ("near('Bronx', ?d)", "true", True),
+        ("(a < 5 and near('x', ?d)) or (b = 1 and near('y', ?d))", "a < 5 or b = 1", True),
+    ],
+)
+def test_patterns_and_operators_are_not_routed_by(text: str, part: str, is_partial: bool) -> None:
+    filter = Filter.of(parse(text))
+    assert (filter.expression, filter.is_partial) == (parse(part), is_partial)

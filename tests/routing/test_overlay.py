@@ -240,3 +240,16 @@ class Story(RuleBasedStateMachine):
 
 Story.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
 TestStory = Story.TestCase
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["covering", "merging"])
+def test_a_hundred_brokers(mode: str) -> None:
+    rng = random.Random(7)
+    world = simulator(100, 7, mode)
+    world.advertise("b0", "adv", EVERYTHING)
+    world.settle()
+    for n in range(1_500):
+        world.subscribe(f"b{rng.randrange(100)}", f"s{n}", random_filter(rng, 30))
+    world.settle()
+    check_publishing(world, rng, 10, "e")

@@ -24,13 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.errors import LimitError
 from tamis.model.kinds import Kind, Value, kind_of
 from tamis.model.paths import Path
 from tamis.model.timestamp import Timestamp
-from tamis.predicates.expression import Expression
+from tamis.predicates.expression import Call, Expression, Pattern, all_of, any_of, nodes_within
 from tamis.predicates.facts import NO_FACTS, Facts
+from tamis.predicates.normal import Conjunction, normalise
 from tamis.predicates.regions import Box, Region
+from tamis.predicates.to_expression import expression_of
 from tamis.predicates.valueset import Cut, ValueSet, before
+from tamis.predicates.variables import has_variables
 from tamis.routing.box_index import LOOSE, RANGE, BoxSides
 
 _NUMBERS = 0x7FF1 << 48
@@ -66,22 +70,48 @@ class Filter:
     sides: Mapping[Path, Side]
     exact: bool
     """Whether the box of its sides says all, so that boxes alone decide what covers what."""
+    is_partial: bool = False
+    """Whether the subscription asks for more, which only its broker can tell."""
 
     @staticmethod
     def of(expression: Expression, facts: Facts = NO_FACTS) -> Filter:
         """Prepare a subscription."""
+        expression, is_partial = attribute_part(expression)
         region = Region.of(expression, facts)
         boxes = [_sides_of(box) for box in region.boxes]
         sides = _hull(boxes)
         exact = (
             len(boxes) == 1 and region.boxes[0].plain and all(side.exact for side in sides.values())
         )
-        return Filter(expression, region, sides, exact)
+        return Filter(expression, region, sides, exact, is_partial)
 
     @property
     def never_matches(self) -> bool:
         """Whether no event can match."""
         return self.region.never_matches
+
+
+def attribute_part(expression: Expression) -> tuple[Expression, bool]:
+    """What a subscription asks of attributes alone, and whether it asks for more.
+
+    Whatever matches the subscription matches it: no event is missed, some may come in vain.
+    """
+    if _is_of_attributes(expression):
+        return expression, False
+    try:
+        conjunctions = normalise(expression).conjunctions
+    except LimitError:
+        return all_of(), True
+    parts = []
+    for each in conjunctions:
+        kept = frozenset(one for one in each.literals if _is_of_attributes(one.predicate))
+        parts.append(expression_of(Conjunction(each.box, kept)))
+    return any_of(*parts), True
+
+
+def _is_of_attributes(expression: Expression) -> bool:
+    nodes = nodes_within(expression)
+    return not (has_variables(expression) or any(isinstance(n, Call | Pattern) for n in nodes))
 
 
 class Axes:

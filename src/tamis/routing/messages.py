@@ -65,7 +65,11 @@ class Timing(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """An event for subscribers of this broker. A restart may repeat it: store it by its id."""
+    """An event for subscribers of this broker. A restart may repeat it: store it by its id.
+
+    Subscriptions with graph patterns or operators are candidates only: the broker's engine, which
+    knows these, decides.
+    """
 
     event_id: str
     event: Any
