@@ -41,6 +41,8 @@ class FilterSet(Generic[Key]):
         self._never: dict[Key, Filter] = {}
         """Filters that no event matches: every other one covers them."""
         self._filters: dict[Key, Filter] = {}
+        self._inexact = 0
+        """Filters whose boxes do not say all."""
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -65,6 +67,7 @@ class FilterSet(Generic[Key]):
             self._keys.append(None)
         self._keys[number] = key
         self._number[key] = number
+        self._inexact += not filter.exact
         self._index.add(number, self._axes.sides(filter))
 
     def remove(self, key: Key) -> Filter:
@@ -72,6 +75,7 @@ class FilterSet(Generic[Key]):
         filter = self._filters.pop(key)
         if self._never.pop(key, None) is None:
             number = self._number.pop(key)
+            self._inexact -= not filter.exact
             self._index.remove(number)
             self._keys[number] = None
             self._free.append(number)
@@ -88,11 +92,13 @@ class FilterSet(Generic[Key]):
 
     def coverer(self, filter: Filter) -> Key | None:
         """One filter that covers another, if there is one."""
-        sides = self._axes.sides(filter)
         if filter.exact:
-            for key in self._keys_of(self._index.covering(sides, first=True).tolist()):
+            found = self._index.covering(self._axes.sides(filter), first=True)
+            for key in self._keys_of(found.tolist()):
                 if self._filters[key].exact:
                     return key
+            if not self._inexact:
+                return None
         return next(iter(self.covering(filter)), None)
 
     def covered(self, filter: Filter) -> list[Key]:

@@ -121,17 +121,23 @@ class Axes:
         self._facts = facts
         self._axes: dict[Path, int] = {}
         self._keys: dict[tuple[int, object], int] = {}
+        self._last: tuple[Filter, BoxSides] | None = None
+        """The filter that was asked for last: most are asked for several times in a row."""
         self.unique = np.zeros(0, np.bool_)
         """By axis: whether its attribute has one value at most."""
 
     def sides(self, filter: Filter) -> BoxSides:
         """The sides of a filter by numbers."""
+        if self._last is not None and self._last[0] is filter:
+            return self._last[1]
         rows = sorted(
             (self._axis(path), self._key(path, side), side.low, side.high)
             for path, side in filter.sides.items()
         )
         axis, key, low, high = np.array(rows, np.int64).reshape(-1, 4).T.copy()
-        return BoxSides(axis.astype(np.int32), key.astype(np.int32), low, high)
+        sides = BoxSides(axis.astype(np.int32), key.astype(np.int32), low, high)
+        self._last = filter, sides
+        return sides
 
     def _axis(self, path: Path) -> int:
         number = self._axes.setdefault(path, len(self._axes))
