@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tamis.language.parser import parse
 from tamis.predicates.facts import NO_FACTS, Facts, KnownFacts
 from tamis.predicates.relations import covers, overlaps
+from tamis.routing import covering
+from tamis.routing.box_index import GROUPS
 from tamis.routing.covering import CoveringTable, FilterSet
 from tamis.routing.filters import Filter
 
@@ -107,3 +109,14 @@ def test_removing_a_coverer_restores_what_it_covered() -> None:
 def test_patterns_and_operators_are_not_routed_by(text: str, part: str, is_partial: bool) -> None:
     filter = Filter.of(parse(text))
     assert (filter.expression, filter.is_partial) == (parse(part), is_partial)
+
+
+def test_an_index_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(covering, "KEPT", 20)
+    known: FilterSet[int] = FilterSet()
+    for n in range(300):
+        known.add(n, Filter.of(parse(f"a{n % 50} = {n} and b < {n}")))
+        if n >= 10:
+            known.remove(n - 10)
+    assert known._index.groups.state[GROUPS] < 60
+    assert sorted(known.covered(Filter.of(parse("b < 295")))) == list(range(290, 296))

@@ -33,7 +33,8 @@ from tamis.published.boxes import grown
 
 RANGE, LOOSE = -1, -2
 """Keys of sides that are ranges, and of those that are bounds; single values have keys from 0."""
-GROUPS, SIDES, WORDS, WASTE, BOXES, LOOSE_GROUPS = range(6)
+GROUPS, SIDES, WORDS, BOXES, LOOSE_GROUPS = range(5)
+"""How many groups, sides of groups, words of rows, boxes and groups with loose sides there are."""
 _MOST = (1 << 63) - 1
 _SCAN = 8
 """Looking at all masks in a row is faster than following a list of so many times fewer groups."""
@@ -122,7 +123,7 @@ def no_groups() -> Groups:
         group=numbers(16, -1),
         place=numbers(16),
         slots=np.full(32, EMPTY, np.int64),
-        state=words(6),
+        state=words(5),
     )
 
 

@@ -28,6 +28,9 @@ from tamis.routing.filters import Axes, Filter
 
 Key = TypeVar("Key", bound=Hashable)
 
+KEPT = 1_024
+"""Removed boxes that an index may keep memory for, beside as many as are there."""
+
 
 class FilterSet(Generic[Key]):
     """Filters by key, under the same facts."""
@@ -41,6 +44,8 @@ class FilterSet(Generic[Key]):
         self._never: dict[Key, Filter] = {}
         """Filters that no event matches: every other one covers them."""
         self._filters: dict[Key, Filter] = {}
+        self._removed = 0
+        """Since the index was built: it takes no memory back from boxes that are gone."""
         self._inexact = 0
         """Filters whose boxes do not say all."""
 
@@ -79,7 +84,16 @@ class FilterSet(Generic[Key]):
             self._index.remove(number)
             self._keys[number] = None
             self._free.append(number)
+            self._removed += 1
+            if self._removed > len(self._filters) + KEPT:
+                self._rebuild()
         return filter
+
+    def _rebuild(self) -> None:
+        """Build the index anew; that is paid for by the removals before."""
+        self._removed, self._index = 0, BoxIndex()
+        for key, number in self._number.items():
+            self._index.add(number, self._axes.sides(self._filters[key]))
 
     def covering(self, filter: Filter) -> list[Key]:
         """The filters that cover one."""

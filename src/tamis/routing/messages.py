@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -46,10 +46,6 @@ class Message:
     path: tuple[str, ...] = ()
     """The brokers that an advertisement has passed, the last one first."""
     event: Any = None
-
-    def numbered(self, version: int) -> Message:
-        """The same with a number."""
-        return replace(self, version=version)
 
 
 class Timing(NamedTuple):
