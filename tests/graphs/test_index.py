@@ -163,8 +163,16 @@ def test_documents_are_publications() -> None:
     encoder = index.view().encoder()
     encoder.add_document('<x:a> <x:p> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .')
     encoder.add_document(b'_:b <x:p> "a"@EN .\n_:b <x:p> _:c .\n_:b <x:p> "x" .')
+    encoder.add(read_graph("<x:c> <x:p> 6 ."))
+    encoder.add_document("")
+    encoder.add_document("<x:d> <x:p> 7 .", "turtle")
     found = index.view().match(encoder.finish())
-    assert found.row.tolist() == [0]
+    assert found.row.tolist() == [0, 2, 4]
+    assert [str(next(found.solutions(pair))[0]) for pair in range(3)] == [
+        "Iri(value='x:a')",
+        "Iri(value='x:c')",
+        "Iri(value='x:d')",
+    ]
     assert [value_of_term(term) for term in next(iter(found.solutions(0)))] == ["x:a", 5]
 
 
