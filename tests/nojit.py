@@ -31,6 +31,8 @@ SELECTION = {
     "arrays.substring_search": "arrays/test_substring_search.py",
     "arrays.thresholds": "published/frame/test_comparisons.py",
     "graphs": "graphs/test_index.py",
+    "graphs.general_search": "graphs/test_gtopss.py",
+    "graphs.gtopss": "graphs/test_gtopss.py",
     "matching.boxes.layout": "matching/sieve/test_sieve.py",
     "matching.boxes.unresolved": "matching/segments/test_one_event.py",
     "matching.evaluation": "matching/segments/test_one_event.py",
