@@ -67,7 +67,7 @@ def test_a_former_run_is_shown(run: Run, former: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "padres"], "unknown paper 'padres'; there are lesubscribe, gryphon"),
+        (["--only", "padre"], "unknown paper 'padre'; there are lesubscribe, operators, gryphon"),
         (["--only", "gryphon", "--figure", "9a"], "unknown figure '9a'; there are "),
         (["--docs", "--quick"], "--docs needs a full run"),
         (["--docs", "--figure", "9a"], "--docs needs a full run"),

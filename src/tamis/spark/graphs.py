@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.errors import SubscriptionError
+from tamis.errors import LimitError, SubscriptionError
 from tamis.graphs.index import PatternIndex
 from tamis.graphs.reader import COLUMNS
 from tamis.language.parser import parse
@@ -58,7 +58,8 @@ def match_graphs(
     """Match a column of RDF documents, one publication each, against patterns by their ids.
 
     Returns the columns ``event_id`` and ``subscription_id`` and, with ``bindings``, all solutions
-    as maps from variables to strings. A document that cannot be read fails the job.
+    as maps from variables to strings. A document that cannot be read fails the job, and so does
+    a pair that is beyond the limit of bindings.
     """
     check_events(publications, [event_id, column])
     for id, text in patterns.items():
@@ -101,10 +102,16 @@ class GraphTask(NamedTuple):
             for document in batch.column("rdf").to_pylist():
                 encoder.add_document(str(document or ""), self.format)
             found = view.match(encoder.finish(), every=self.with_bindings)
-            kept = ~found.exceeded
-            numbers = found.number[kept].tolist()
+            if found.exceeded.any():
+                pair = int(found.exceeded.argmax())
+                event, pattern = batch.column("id")[int(found.row[pair])], found.number[pair]
+                raise LimitError(
+                    f"the pattern {ids[pattern]!r} tries more than {self.limits.bindings:,} triples"
+                    f" of the publication {event}: make it more selective, or raise limits.bindings"
+                )
+            numbers = found.number.tolist()
             columns: dict[str, Any] = {
-                EVENT_ID: batch.column("id").take(found.row[kept]).cast(pa.string()),
+                EVENT_ID: batch.column("id").take(found.row).cast(pa.string()),
                 SUBSCRIPTION_ID: pa.array([ids[number] for number in numbers], pa.string()),
             }
             if self.with_bindings:
@@ -113,7 +120,7 @@ class GraphTask(NamedTuple):
                         list(zip(names[number], map(str, map(value_of_term, line))))
                         for line in found.solutions(pair)
                     ]
-                    for pair, number in zip(kept.nonzero()[0].tolist(), numbers)
+                    for pair, number in enumerate(numbers)
                 ]
                 kind = pa.list_(pa.map_(pa.string(), pa.string()))
                 columns[BINDINGS] = pa.array(lists, kind)

