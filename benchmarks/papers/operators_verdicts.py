@@ -7,7 +7,7 @@ from collections.abc import Callable
 from benchmarks.operator_workloads import MODELS
 from benchmarks.papers.results import Measurement, Results
 from benchmarks.papers.verdicts import Verdict, not_measured
-from benchmarks.report import number
+from benchmarks.report import number, short
 
 NAMES = ("history", "sequential", "sub_order", "adaptive")
 COVER, LEARNED = "hindsight cover", "adaptive, learned"
@@ -170,7 +170,10 @@ def _overhead(results: Results) -> Verdict:
         return not_measured(claim, "")
     values = [row.evaluated for row in rows.values()]
     calls = [row.visited for row in rows.values()]
-    ours = ", ".join(f"{name} {number(row.evaluated)} ms" for name, row in rows.items())
+    ours = ", ".join(
+        f"{name} {number(row.evaluated)} ms at {short(row.subscriptions)}"
+        for name, row in rows.items()
+    )
     why = f"calls an event {number(calls[1])} one by one, {number(calls[2])} in batches"
     holds = all(value <= most for value, most in zip(values, (20, 60, 5)))
     return Verdict(claim, "", ours, holds, why)
