@@ -12,7 +12,7 @@ import importlib
 import queue
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from itertools import islice
 from multiprocessing import get_context
@@ -26,6 +26,8 @@ THREADS = 8
 """Calls of one operator that are in threads at the same time, and tasks on its event loop."""
 PROCESSES = 2
 """Processes of one operator."""
+START = 60.0
+"""Seconds that the first of them may take to start."""
 
 Work = tuple[Any, ...]
 """The arguments of one call of the function."""
@@ -104,6 +106,8 @@ class Processes(Lockable):
         with self._lock:
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(PROCESSES, get_context("spawn"))
+                # To start a process and to import the function is not the operator's time.
+                wait([self._pool.submit(_import, self._place)], START)
             pool = self._pool
         futures = [pool.submit(_call_by_name, self._place, self._most, work) for work in several]
         found: list[Any] = []
@@ -127,12 +131,21 @@ class Processes(Lockable):
 
 
 def _call_by_name(place: tuple[str, str], most: int, work: Work) -> Any:
-    """Call a function in another process, where its name stands for it, or for its operator."""
+    """Call a function in another process."""
+    return settled(_function(place)(*work), most)
+
+
+def _import(place: tuple[str, str]) -> None:
+    _function(place)
+
+
+def _function(place: tuple[str, str]) -> Callable[..., Any]:
+    """The function that a name stands for, or the function of the operator."""
     found: Any = importlib.import_module(place[0])
     for name in place[1].split("."):
         found = getattr(found, name)
-    function = found.function if isinstance(found, Operator) else found
-    return settled(function(*work), most)
+    function: Callable[..., Any] = found.function if isinstance(found, Operator) else found
+    return function
 
 
 class EventLoop(Lockable):
