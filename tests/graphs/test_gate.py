@@ -13,6 +13,7 @@ from tamis import Engine, Event, Limits, all_of, attr, parse, read_graph
 from tamis.bindings import evaluation
 from tamis.bindings.evaluation import World
 from tamis.graphs.gate import PatternGate
+from tamis.matching.evaluation.evaluation import Evaluation
 from tamis.predicates.expression import Expression, Pattern
 from tests.graphs.strategies import Graph, graphs, patterns
 
@@ -127,3 +128,27 @@ def test_slots_far_apart() -> None:
     assert len(asked) == 0
     assert known.keys() == {3, 9_000}
     assert gate.decided(Event({}), np.array([3], np.int32))[0].size == 0
+
+
+def test_a_graph_rules_out_before_anything_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(limits=QUIET)
+    engine.subscribe_many(
+        {f"{n}": f"{{ ?x <x:p> <x:o{n}> }}" for n in range(1_500)}
+        | {f"or {n}": f"a = {n} or {{ ?x <x:p> <x:o{n}> }}" for n in range(100)}
+    )
+    evaluated: list[int] = []
+    candidates = Evaluation.candidates
+
+    def noted(self: Evaluation, point: Any, condition: Any, *rest: Any) -> Any:
+        evaluated.append(len(condition))
+        return candidates(self, point, condition, *rest)
+
+    monkeypatch.setattr(Evaluation, "candidates", noted)
+    event = Event({"a": 7}, graph=read_graph("<x:a> <x:p> <x:o8>, <x:o9>, <x:o1200> ."))
+    expected = ["1200", "8", "9", "or 7", "or 8", "or 9"]
+    assert sorted(engine.match(event)) == expected
+    assert sorted(pair[1] for pair in engine.match_batch([event]).pairs()) == expected
+    assert sum(evaluated) < 500
+    engine.unsubscribe("8")
+    assert sorted(engine.match(event)) == [each for each in expected if each != "8"]
+    assert engine.match({"a": 7}) == ["or 7"]

@@ -18,7 +18,7 @@ from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
 
 if TYPE_CHECKING:
-    from tamis.arrays.types import Flags, Slots
+    from tamis.arrays.types import Flags, Int32s, Slots
     from tamis.graphs.gate import PatternGate
     from tamis.matching.pairs import Hits, Pairs
     from tamis.operators.decider import Decider
@@ -107,6 +107,10 @@ class Deciding(Lockable):
     def defers(self, slots: Slots) -> Flags:
         """Which of some slots are decided here."""
         return (self.decider or self._made()).defers(slots)
+
+    def possible(self, batch: Batch, row: Int32s, slot: Slots) -> Flags:
+        """Which of some pairs can match, for all that graphs tell."""
+        return self._gate.possible(batch, row, slot)
 
     def hits(self, hits: Hits, event: Event) -> Hits:
         """What one event matches, with what was open decided."""

@@ -136,7 +136,10 @@ class Subscriptions(Lockable):
             return found
 
         self.deciding = self.deciding.renewed(world, expression)
-        setting = Setting(world, expression, self.fallbacks, defers=self.deciding.defers)
+        deciding = self.deciding
+        setting = Setting(
+            world, expression, self.fallbacks, defers=deciding.defers, possible=deciding.possible
+        )
         return setting if schema is None else setting._replace(event_type=schema.event_type)
 
     def _new_setting(self, store: Store, world: World | None = None) -> Setting:

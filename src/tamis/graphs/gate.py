@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.arrays.sharing import Lockable, lazy
-from tamis.arrays.types import Flags, Int8s, Slots
+from tamis.arrays.sharing import Bounded, Lockable, lazy
+from tamis.arrays.types import Flags, Int8s, Int32s, Slots
 from tamis.bindings.evaluation import Answer, World
 from tamis.errors import LimitError
 from tamis.graphs.index import PatternIndex
@@ -35,6 +35,8 @@ from tamis.predicates.truth import TRUE
 _UNSEEN, _OPEN, _GATED, _BARE = range(4)
 """What is known of a slot: nothing; it has no pattern that it needs; it needs one; it is one."""
 _BLANK = re.compile(r"_+b[0-9a-f]{8}_\d+")
+_KEPT = 64
+"""Graphs whose answers are kept."""
 _MANY = 1_000
 """New subscriptions from which on they become a segment at once."""
 
@@ -47,7 +49,31 @@ class PatternGate(Lockable):
         self._world = world
         self._expressions = expressions
         self._kinds: Int8s = np.zeros(1_024, np.int8)
-        self._last: tuple[frozenset[RdfTriple], int, _Answers] | None = None
+        self._known: Bounded[int, tuple[frozenset[RdfTriple], int, _Answers]] = Bounded(_KEPT)
+        """What the index said of the last graphs, by their identities, and when."""
+
+    def possible(self, batch: Batch, row: Int32s, slot: Slots) -> Flags:
+        """Which of some pairs can match, for all that the graphs of the events tell."""
+        kinds = self._kinds_of(slot)
+        possible: Flags = kinds == _OPEN
+        left = np.flatnonzero(~possible)
+        left = left[np.argsort(row[left], kind="stable")]
+        starts = np.flatnonzero(np.diff(row[left], prepend=-1))
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(left)]):
+            own = left[start:stop]
+            graph = None if batch.table is not None else batch.event(int(row[own[0]])).graph
+            possible[own] = self._found(graph, kinds[own], slot[own])
+        return possible
+
+    def _found(self, graph: frozenset[RdfTriple] | None, kinds: Int8s, slots: Slots) -> Flags:
+        """Which of some subscriptions that need a pattern can match with a graph."""
+        if graph is None:  # what is more than a pattern may have failing parts
+            more: Flags = kinds != _BARE
+            return more
+        try:
+            return self._answers(graph).found(slots)
+        except LimitError:  # a graph too large for the index
+            return np.ones(len(slots), bool)
 
     def narrowed(self, pairs: Pairs, batch: Batch) -> tuple[Pairs, Pairs]:
         """Those of some open pairs that somebody else must decide, and those that match."""
@@ -124,12 +150,12 @@ class PatternGate(Lockable):
     def _answers(self, graph: frozenset[RdfTriple]) -> _Answers:
         """What the index says of a graph; matchers ask for one event several times."""
         size = len(self._index)
-        last = self._last
+        last = self._known.get(id(graph))
         if last is not None and last[0] is graph and last[1] == size:
             return last[2]
         view = self._index.view(self._world.taxonomies.default)
         answers = _Answers(view.match_graphs([graph]), len(self._kinds))
-        self._last = graph, size, answers
+        self._known[id(graph)] = graph, size, answers
         return answers
 
     def _answer(self, answers: _Answers, slot: int) -> Answer:

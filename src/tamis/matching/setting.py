@@ -12,7 +12,8 @@ from tamis.model.schema.schema import EVENT_TYPE
 from tamis.predicates.expression import Expression
 
 if TYPE_CHECKING:
-    from tamis.arrays.types import Flags, Slots
+    from tamis.arrays.types import Flags, Int32s, Slots
+    from tamis.matching.batch import Batch
 
 Slot = int
 """The small integer of a subscription; the engine gives out each once."""
@@ -26,6 +27,11 @@ Deferral = Callable[["Slots"], "Flags"]
 with calls or patterns, which whoever matches decides for many pairs together."""
 
 
+Possibility = Callable[["Batch", "Int32s", "Slots"], "Flags"]
+"""Which of some pairs, rows of a batch and subscriptions, can match for all that a door other than
+the attributes knows: a graph that lacks a pattern rules out who needs it."""
+
+
 class Setting(NamedTuple):
     """What a matcher needs to know beside its subscriptions."""
 
@@ -36,3 +42,5 @@ class Setting(NamedTuple):
     """The attribute that has the types of an event."""
     defers: Deferral | None = None
     """None: the matcher asks the oracle itself."""
+    possible: Possibility | None = None
+    """Asked before a subscription with calls or patterns is evaluated."""

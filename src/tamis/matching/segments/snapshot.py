@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.arrays.types import Int64s
+from tamis.arrays.types import Flags, Int64s, Slots
 from tamis.matching.pairs import Pairs
 from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import Segment
@@ -58,6 +58,11 @@ class Snapshot(NamedTuple):
             return slots
         died, epoch = self.died, self.epoch
         return [slot for slot in slots if died[slot] > epoch]
+
+    def is_alive(self, slots: Slots) -> Flags:
+        """Which subscriptions are there."""
+        alive: Flags = self.died[slots] > self.epoch
+        return alive
 
     def alive(self, pairs: Pairs, since: int) -> Pairs:
         """Pairs without the subscriptions that were removed after an epoch."""

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tamis.arrays.types import Flags, Int32s, Slots
 from tamis.bindings.choices import count_bindings
 from tamis.bindings.evaluation import Answer
 from tamis.matching.axes.axis import Axis
@@ -71,7 +72,9 @@ class SieveView:
             if not event.multiple or segment.projection.can_tell(event):
                 point = segment.projection.point(event)
                 found = segment.plain.match_one(point)
-                rest = NOTHING if segment.is_plain else segment.verdicts(event, point)
+                rest = (
+                    NOTHING if segment.is_plain else segment.verdicts(event, point, self._possible)
+                )
             if found:
                 slots += snapshot.all_alive(found, dated.epoch)
             if found is None or rest is None:
@@ -89,6 +92,14 @@ class SieveView:
             open_ += hits.open
             answers.update(hits.answers)
         return Hits(slots, answers, open_)
+
+    def _possible(self, batch: Batch, row: Int32s, slot: Slots) -> Flags:
+        """Which pairs can match: the subscription is there, and no other door rules it out."""
+        kept = self.snapshot.is_alive(slot)
+        if self._setting.possible is not None:
+            there = np.flatnonzero(kept)
+            kept[there] = self._setting.possible(batch, row[there], slot[there])
+        return kept
 
     def has_long_lists(self, event: Event) -> bool:
         """Whether an event has too many points for a live part."""
@@ -168,7 +179,7 @@ class SieveView:
         """The matches of subscriptions that are more than boxes, each once."""
         if segment.is_plain:
             return
-        found = [segment.candidates(points, batch)]
+        found = [segment.candidates(points, batch, self._possible)]
         for pairs in decided(found, points.row, lambda asked: self._answered(asked, batch)):
             yield self.snapshot.alive(pairs, -1)
 
