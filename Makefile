@@ -43,7 +43,8 @@ bench: install  ## the benchmarks, with a table
 	@$(BIN)/python -m benchmarks
 
 soak: install  ## the long seeded runs that the suite samples; SEED=n for another
-	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching tests/published tests/engine
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embeddings]'  # 4 GB
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching tests/published tests/engine tests/graphs tests/operators tests/routing
 	@$(BIN)/python -m tests.soak --seed $(SEED)
 	@TAMIS_SOAK=20 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/spark/test_crashes.py
 
