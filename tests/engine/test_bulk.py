@@ -139,7 +139,7 @@ def test_faulty_rows_of_a_large_table() -> None:
         9: ("s9", "a = 99999999999999999999"),
         11: ("known", "a = 11"),
         13: ("s13", 13),
-        15: ("s15", "near('x')"),
+        15: ("s15", "nowhere('x')"),
     }
     for index, row in faults.items():
         rows[index] = row
