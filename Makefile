@@ -23,7 +23,7 @@ install: .venv/installed  ## the virtual environment with everything
 demo: install  ## the main job on generated auctions
 	@$(BIN)/tamis demo
 
-check: install  ## the fast tests, three to four minutes (and two to compile, the first time)
+check: install  ## the fast tests, some three minutes (and two to compile, the first time)
 	@$(BIN)/python -m tests.warm
 	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -m "not slow" -n 2
 
