@@ -14,12 +14,11 @@ operator are handed over together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.arrays.sharing import Lockable
+from tamis.arrays.sharing import Lockable, lazy
 from tamis.arrays.types import Flags, Int32s, Int64s, Truths
 from tamis.bindings.calls import Calls, Numbered
 from tamis.bindings.choices import Choice
@@ -232,7 +231,7 @@ class _Chunk:
             found = self._trials[row] = _SharedTrial(self, row, self._events[row], world)
         return found
 
-    @cached_property
+    @lazy
     def sight(self) -> Sight:
         """What the kinds of leaves see."""
         return Sight(self._events, self._decider.residues.leaves, self.trial)
@@ -410,7 +409,7 @@ class _SharedTrial(Trial):
         self._chunk = chunk
         self._row = row
 
-    @cached_property
+    @lazy
     def calls(self) -> Calls:
         """The operator calls on the event."""
         return _SharedCalls(self._chunk, self._row, self.event, self._chunk._decider._world)

@@ -16,7 +16,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tamis.arrays.sharing import Lockable
@@ -84,12 +83,17 @@ class GuardedOperator(Lockable):
         self.prepare_cost = operator.prepare_cost or 0.0
         self._most_rows = most_rows
         self._cache: OrderedDict[Hashable, Any] = OrderedDict()
+        self._started: Pool | None = None
 
-    @cached_property
+    @property
     def _pool(self) -> Pool:
-        from tamis.operators.pools import pool_of
+        """Where calls are made; there is one, however many threads ask for it first."""
+        with self._lock:
+            if self._started is None:
+                from tamis.operators.pools import pool_of
 
-        return pool_of(self.operator, self._most_rows + 1)
+                self._started = pool_of(self.operator, self._most_rows + 1)
+            return self._started
 
     @property
     def paths(self) -> tuple[Path, ...] | None:

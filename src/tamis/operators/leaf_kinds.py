@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tamis.arrays.sharing import Lockable
 from tamis.arrays.types import Int32s, Truths
 from tamis.bindings.calls import argument_values, numbered_variables, read_result, variable_columns
 from tamis.bindings.evaluation import Trial
@@ -78,12 +80,13 @@ class LeafKind(Protocol):
         """The results of leaves, by number, on rows, place by place; calls are of one operator."""
 
 
-class CallLeaves:
+class CallLeaves(Lockable):
     """Operator calls: those of one operator are handed over together."""
 
     name = "calls"
 
     def __init__(self, operators: GuardedOperators, most_rows: int) -> None:
+        super().__init__()
         self._operators = operators
         self._most_rows = most_rows
         self._arguments = np.empty(0, np.object_)  # by leaf, from its first call on
@@ -102,9 +105,9 @@ class CallLeaves:
 
     def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
         """The results of calls of one operator."""
-        self._learn(leaf, sight.leaves)
+        arguments = self._arguments_of(leaf, sight.leaves)
         if self._columns.keys().isdisjoint(leaf.tolist()):
-            found = self._called(leaf, row, sight)
+            found = self._called(leaf, row, arguments, sight)
             for place, rows in found.rows.items():
                 if rows.problem:
                     sight.made[int(row[place]), int(leaf[place])] = rows
@@ -113,7 +116,7 @@ class CallLeaves:
         new = np.array([key not in sight.made for key in keys], bool)
         calls = 0
         if new.any():
-            found = self._called(leaf[new], row[new], sight)
+            found = self._called(leaf[new], row[new], arguments[new], sight)
             calls = found.calls
             for place, number in enumerate(np.flatnonzero(new).tolist()):
                 given = found.rows.get(place)
@@ -122,12 +125,14 @@ class CallLeaves:
         truth = np.array([rows.truth for rows in every.values()], np.int8)
         return Results(truth, every, calls)
 
-    def _called(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
+    def _called(
+        self, leaf: Int32s, row: Int32s, arguments: NDArray[np.object_], sight: Sight
+    ) -> Results:
         first = sight.leaves[leaf[0]]
         assert isinstance(first, Call)
         guarded = self._operators[first.name]
         events = sight.events[row].tolist()
-        given = guarded.call_many(events, self._arguments[leaf].tolist())
+        given = guarded.call_many(events, arguments.tolist())
         if set(map(type, given)) == {bool} and self._columns.keys().isdisjoint(leaf.tolist()):
             return Results(np.array(given, np.int8), {}, len(given))
         rows = {
@@ -137,19 +142,22 @@ class CallLeaves:
         truth = np.array([each.truth for each in rows.values()], np.int8)
         return Results(truth, rows, len(given))
 
-    def _learn(self, leaf: Int32s, leaves: Sequence[Expression]) -> None:
-        """Read the arguments of leaves that are new."""
-        if len(leaves) > len(self._arguments):
-            more = np.empty(2 * len(leaves) - len(self._arguments), np.object_)
-            self._arguments = np.concatenate((self._arguments, more))
-        new = [n for n, each in zip(leaf.tolist(), self._arguments[leaf]) if each is None]
-        for number in set(new):
-            node = leaves[number]
-            assert isinstance(node, Call)
-            columns = variable_columns(numbered_variables(node)[1])
-            if columns:
-                self._columns[number] = columns
-            self._arguments[number] = argument_values(node)
+    def _arguments_of(self, leaf: Int32s, leaves: Sequence[Expression]) -> NDArray[np.object_]:
+        """The arguments of leaves, as operators get them; several threads may ask."""
+        with self._lock:
+            if len(leaves) > len(self._arguments):
+                more = np.empty(2 * len(leaves) - len(self._arguments), np.object_)
+                self._arguments = np.concatenate((self._arguments, more))
+            new = [n for n, each in zip(leaf.tolist(), self._arguments[leaf]) if each is None]
+            for number in set(new):
+                node = leaves[number]
+                assert isinstance(node, Call)
+                columns = variable_columns(numbered_variables(node)[1])
+                if columns:
+                    self._columns[number] = columns
+                self._arguments[number] = argument_values(node)
+            found: NDArray[np.object_] = self._arguments[leaf]
+            return found
 
 
 class FilteredLeaves:
