@@ -77,5 +77,5 @@ def test_refusals() -> None:
         merged.insert(3, pattern)
     merged.remove(3)
     assert (len(merged), merged.edges) == (0, 0)
-    with pytest.raises(SubscriptionError, match="no pattern 3"):
+    with pytest.raises(SubscriptionError, match="no pattern has the number 3"):
         merged.remove(3)

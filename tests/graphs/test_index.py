@@ -208,7 +208,7 @@ def test_refusals() -> None:
         index.add(0, pattern)
     with pytest.raises(SubscriptionError, match="in use"):
         index.add_many(dict.fromkeys(range(2_000), pattern))
-    with pytest.raises(SubscriptionError, match="no pattern 5"):
+    with pytest.raises(SubscriptionError, match="no pattern has the number 5"):
         index.remove([0, 5])
     assert 0 in index
     encoder = Encoder({}, limits=Limits(triples=2))

@@ -39,8 +39,8 @@ def gathered(
 
 @brief
 def gather(offsets: Offsets, data: Bytes, rows: Numbers, first: int, out: Bytes) -> int:
-    """Write strings, each with a separator behind it; return how much room that takes, and write
-    nothing behind the end of what there is."""
+    """Write strings, each with a separator behind it, as long as there is room; return how much
+    room all of them take."""
     length = 0
     for row in rows:
         if row < first or row - first > len(offsets) - 2:

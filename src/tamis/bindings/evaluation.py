@@ -75,7 +75,7 @@ from tamis.predicates.truth import (
     truth_test,
 )
 
-_BLANK = re.compile(r"_+b[0-9a-f]{8}_\d+")
+BLANK = re.compile(r"_+b[0-9a-f]{8}_\d+")
 """The variables that stand for blank nodes of patterns, which nobody asks for."""
 
 
@@ -180,7 +180,7 @@ class Trial(AttributeTrial):
         """The values of the variables that make the expression true, each once."""
         seen: set[frozenset[Hashable]] = set()
         for substitution in self._solutions(expression):
-            shown = {name: substitution[name] for name in substitution if not _BLANK.match(name)}
+            shown = {name: substitution[name] for name in substitution if not BLANK.match(name)}
             key = frozenset((name, join_key(value)) for name, value in shown.items())
             if key not in seen:
                 seen.add(key)

@@ -117,7 +117,7 @@ def _term_test(node: TermTest, solution: Solution, classes: Classes) -> Truth:
 
 
 def _text(operand: Operand, solution: Solution) -> str | None:
-    """The string of what a function of SPARQL takes: a string literal, with or without a language,
+    """The string that a function of SPARQL gets: a string literal, with or without a language,
     or str(?x)."""
     if isinstance(operand, StringOf):
         return _string(solution[operand.variable])

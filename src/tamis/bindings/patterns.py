@@ -45,8 +45,7 @@ class Patterns:
 
     def table(self, node: Pattern) -> tuple[Table, str]:
         """What a pattern gives, and why it failed if it did."""
-        terms = (term for triple in node.triples for term in triple)
-        variables = list(dict.fromkeys(term for term in terms if isinstance(term, Variable)))
+        variables = list(node.variables())
         rows = self._tried.get(node)
         if rows is None:
             rows = self._tried[node] = self._rows(node, variables)

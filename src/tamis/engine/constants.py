@@ -22,7 +22,7 @@ _EXACT = 15
 
 
 def columns_of(template: Template, literals: Sequence[Sequence[str]]) -> list[Column] | None:
-    """The constants of many rows; None if one of them is no constant that a column can hold."""
+    """The constants of many rows; None if a column cannot hold one of them."""
     try:
         return [_column(convert, texts) for convert, texts in zip(template.convert, zip(*literals))]
     except (TamisError, ValueError, pa.ArrowException):

@@ -197,7 +197,10 @@ def check_supported(expression: Expression, world: World) -> None:
 def _check_no_patterns(expression: Expression) -> None:
     for node in nodes_within(expression):
         if isinstance(node, Pattern):
-            raise UnsupportedError(f"graph patterns cannot be matched on Spark yet: {node}")
+            raise UnsupportedError(
+                "tamis.spark.match takes no graph patterns yet; tamis.spark.graphs.match_graphs "
+                f"matches those that stand alone: {node}"
+            )
 
 
 def vocabulary(schema: Schema | None, given: Taxonomies = NO_TAXONOMIES) -> Taxonomies:

@@ -81,7 +81,7 @@ class Shapes:
         return conjunction([shape for _, shape in conjunctions[0]])
 
     def _tried(self, template: Template) -> Shape | None:
-        """The shape of what a template makes of markers."""
+        """The shape of a template, found by filling it with markers."""
 
         def fill(values: Sequence[Any]) -> Any:
             made = template.build([Constant(value) for value in values])

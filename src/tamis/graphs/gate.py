@@ -12,14 +12,13 @@ there is another gate.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
 from tamis.arrays.sharing import Bounded, Lockable, lazy
 from tamis.arrays.types import Flags, Int8s, Int32s, Slots
-from tamis.bindings.evaluation import Answer, World
+from tamis.bindings.evaluation import BLANK, Answer, World
 from tamis.errors import LimitError
 from tamis.graphs.index import PatternIndex
 from tamis.graphs.matches import GraphMatches
@@ -29,12 +28,10 @@ from tamis.matching.setting import Expressions
 from tamis.model.events.event import Event
 from tamis.model.rdf_terms import RdfTriple, value_of_term
 from tamis.predicates.expression import And, Expression, Pattern
-from tamis.predicates.operands import Variable
 from tamis.predicates.truth import TRUE
 
 _UNSEEN, _OPEN, _GATED, _BARE = range(4)
 """What is known of a slot: nothing; it has no pattern that it needs; it needs one; it is one."""
-_BLANK = re.compile(r"_+b[0-9a-f]{8}_\d+")
 _KEPT = 64
 """Graphs whose answers are kept."""
 _MANY = 1_000
@@ -161,10 +158,9 @@ class PatternGate(Lockable):
     def _answer(self, answers: _Answers, slot: int) -> Answer:
         pattern = self._expressions(slot)
         assert isinstance(pattern, Pattern)
-        terms = (term for triple in pattern.triples for term in triple)
-        names = dict.fromkeys(term.name for term in terms if isinstance(term, Variable))
+        names = [variable.name for variable in pattern.variables()]
         values: Any = map(value_of_term, next(answers.matches.solutions(answers.pair[slot]), ()))
-        solution = {name: value for name, value in zip(names, values) if not _BLANK.match(name)}
+        solution = {name: value for name, value in zip(names, values) if not BLANK.match(name)}
         return Answer(TRUE, solution)
 
 

@@ -341,7 +341,7 @@ class GToPSS:
     def remove(self, number: int) -> None:
         """Take a subscription out of GM."""
         if number not in self._patterns:
-            raise SubscriptionError(f"there is no pattern {number}")
+            raise SubscriptionError(f"no pattern has the number {number}")
         remove_edges(self._graph, self._taken.pop(number), number)
         del self._patterns[number]
         self._compiled = None

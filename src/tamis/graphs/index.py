@@ -131,7 +131,7 @@ class PatternIndex(Lockable):
             gone = list(numbers)
             for number in gone:
                 if number not in self:
-                    raise SubscriptionError(f"there is no pattern {number}")
+                    raise SubscriptionError(f"no pattern has the number {number}")
             self._epoch += 1
             for number in gone:
                 name, at = divmod(int(self._where[number]), 1 << 32)

@@ -159,9 +159,10 @@ class Feeds:
         if state is not None and state.exists():
             try:
                 self._state = json.loads(state.read_text("utf-8"))
-                assert isinstance(self._state, dict)
-            except (ValueError, AssertionError) as error:
+            except ValueError as error:
                 raise StorageError(f"{state} is not the memory of feeds: delete it") from error
+            if not isinstance(self._state, dict):
+                raise StorageError(f"{state} is not the memory of feeds: delete it")
 
     def new_items(self, feed: str) -> list[Item]:
         """The items of a feed, a file or an address, that were not given before."""

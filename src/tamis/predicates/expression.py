@@ -382,6 +382,11 @@ class Pattern(Expression):
         for triple in self.triples:
             yield from (term for term in triple if isinstance(term, Variable))
 
+    def variables(self) -> dict[Variable, None]:
+        """The variables of the triples, in the order of their first use."""
+        terms = (term for triple in self.triples for term in triple)
+        return dict.fromkeys(term for term in terms if isinstance(term, Variable))
+
 
 @node
 class And(Expression):

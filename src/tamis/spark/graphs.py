@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from tamis.bindings.evaluation import BLANK
 from tamis.errors import LimitError, SubscriptionError
 from tamis.graphs.index import PatternIndex
 from tamis.graphs.reader import COLUMNS
@@ -19,13 +20,11 @@ from tamis.model.limits import LIMITS, Limits
 from tamis.model.rdf_terms import value_of_term
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.predicates.expression import Pattern
-from tamis.predicates.operands import Variable
-from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, check_events
+from tamis.spark.columns import BINDINGS, EVENT_ID, SUBSCRIPTION_ID, check_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-BINDINGS = "bindings"
 _TYPES = f"{EVENT_ID} string, {SUBSCRIPTION_ID} string"
 _BINDINGS_TYPE = f"{BINDINGS} array<map<string,string>>"
 
@@ -64,7 +63,9 @@ def match_graphs(
     check_events(publications, [event_id, column])
     for id, text in patterns.items():
         if not isinstance(parse(text, prefixes=prefixes, limits=limits), Pattern):
-            raise SubscriptionError(f"{id!r} is more than a pattern: use tamis.spark.match")
+            raise SubscriptionError(
+                f"{id!r} is more than a pattern: on Spark, patterns stand alone so far"
+            )
     task = GraphTask(
         tuple(patterns.items()), dict(prefixes or {}), format, bindings, taxonomy, limits
     )
@@ -92,8 +93,7 @@ class GraphTask(NamedTuple):
         for number, (_, text) in enumerate(self.patterns):
             pattern = parse(text, prefixes=self.prefixes, limits=self.limits)
             assert isinstance(pattern, Pattern)
-            terms = (term for triple in pattern.triples for term in triple)
-            names.append(list(dict.fromkeys(t.name for t in terms if isinstance(t, Variable))))
+            names.append([variable.name for variable in pattern.variables()])
             known[number] = pattern
         index.add_many(known)
         view = index.view(self.taxonomy)
@@ -117,7 +117,11 @@ class GraphTask(NamedTuple):
             if self.with_bindings:
                 lists = [
                     [
-                        list(zip(names[number], map(str, map(value_of_term, line))))
+                        [
+                            (name, str(value_of_term(term)))
+                            for name, term in zip(names[number], line)
+                            if not BLANK.match(name)
+                        ]
                         for line in found.solutions(pair)
                     ]
                     for pair, number in enumerate(numbers)
