@@ -36,7 +36,7 @@ from tamis.engine.engine import Engine
 from tamis.published.boxes import BoxTable, Points
 from tamis.published.index import Index
 from tamis.published.mbd.attribute_order import learned_order
-from tamis.published.mbd.covering import DiagramCovering, Sides
+from tamis.published.mbd.covering import DiagramCoverer, Sides
 from tamis.published.mbd.mbd import MBD
 from tamis.published.naive import Naive
 from tamis.routing.box_index import BoxIndex
@@ -179,7 +179,7 @@ def figure_13(own: RoutingSet, sample: int) -> None:
     print("|---|---|---|---|")
     print(f"| box index (all insertions) | {ours:.0f} | {(~kept).sum():,} | |")
     for phases, cached in ((1, False), (1, True), (2, True)):
-        covering = DiagramCovering(diagrams, phases=phases, cached=cached)
+        covering = DiagramCoverer(diagrams, phases=phases, cached=cached)
         covering.relate(queries[0])
         covering.compared = 0
         answers = [covering.relate(each) for each in queries]
@@ -190,7 +190,7 @@ def figure_13(own: RoutingSet, sample: int) -> None:
         print(f"| {way} | {took:.0f} | {covered} of {sample} | {steps / sample:.0f} |", flush=True)
 
 
-def _relate_all(covering: DiagramCovering, queries: list[Sides]) -> None:
+def _relate_all(covering: DiagramCoverer, queries: list[Sides]) -> None:
     for each in queries:
         covering.relate(each)
 

@@ -13,7 +13,7 @@ from tamis.errors import DuplicateIdError, TamisError, UnknownIdError
 from tamis.language.parser import parse
 from tamis.routing.distribution import UniformIntegers
 from tamis.routing.merging import MergeRules
-from tamis.routing.messages import Timing, Verb
+from tamis.routing.messages import Timeouts, Verb
 from tamis.routing.overlay import Overlay
 from tamis.routing.simulator import Simulator, Weather, random_tree
 from tests.routing.world import FACTS, check_publishing, matches, random_event, random_filter
@@ -26,7 +26,7 @@ STORM = Weather(loss=0.2, repetition=0.2, least=0.01, most=2.0)
 
 def simulator(brokers: int, seed: int, mode: str, weather: Weather | None = None) -> Simulator:
     edges = random_tree(brokers, seed)
-    timing = Timing(1.0, 10.0, 1_000.0)
+    timing = Timeouts(1.0, 10.0, 1_000.0)
     return Simulator(
         edges, seed, weather, mode=mode, facts=FACTS, timing=timing, rules=RULES, merge_at=4
     )
@@ -159,7 +159,7 @@ def test_what_replaces_is_acknowledged_before_what_it_replaces_is_withdrawn() ->
 
 
 def test_a_neighbour_that_does_not_return_is_reported_and_may_come_back() -> None:
-    world = Simulator([("b0", "b1")], facts=FACTS, timing=Timing(1.0, 5.0, 20.0))
+    world = Simulator([("b0", "b1")], facts=FACTS, timing=Timeouts(1.0, 5.0, 20.0))
     world.advertise("b0", "adv", EVERYTHING)
     world.subscribe("b1", "s", parse("a > 3"))
     world.settle()

@@ -34,7 +34,7 @@ def check_schedule(name: str) -> None:
         raise TamisError(f"unknown schedule {name!r}; {hint}")
 
 
-class Deciding(Lockable):
+class LazyDecider(Lockable):
     """The decider of an engine, made when it is needed."""
 
     def __init__(
@@ -54,9 +54,9 @@ class Deciding(Lockable):
         self._known = known or {}
         self.decider: Decider | None = None
 
-    def renewed(self, world: World, expressions: Callable[[int], Expression]) -> Deciding:
+    def renewed(self, world: World, expressions: Callable[[int], Expression]) -> LazyDecider:
         """The same for other slots, or another world."""
-        return Deciding(
+        return LazyDecider(
             self.schedule,
             tested=self._tested,
             world=world,
@@ -132,10 +132,10 @@ class Deciding(Lockable):
         return joined([found, self._made().decided(left, batch)]) if len(left.row) else found
 
 
-class DecidingView:
+class DecidedView:
     """A view whose pairs are all decided."""
 
-    def __init__(self, view: View, deciding: Deciding) -> None:
+    def __init__(self, view: View, deciding: LazyDecider) -> None:
         self._view = view
         self._deciding = deciding
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.arrays.sharing import Lockable
 from tamis.bindings.evaluation import World
-from tamis.engine.deciding import Deciding, DecidingView, check_schedule
+from tamis.engine.deciding import DecidedView, LazyDecider, check_schedule
 from tamis.engine.reader import (
     PreparedSubscription,
     Remark,
@@ -72,7 +72,7 @@ class Index(NamedTuple):
     matcher: Matcher
     by_shape: TakesShapes | None
     """The matcher, if it takes shapes."""
-    deciding: Deciding
+    deciding: LazyDecider
 
     def match(self, event: Event) -> Hits:
         """The subscriptions that one event matches."""
@@ -81,7 +81,7 @@ class Index(NamedTuple):
 
     def view(self) -> View:
         """What there is now, for many events."""
-        return DecidingView(self.matcher.view(), self.deciding)
+        return DecidedView(self.matcher.view(), self.deciding)
 
 
 class Subscriptions(Lockable):
@@ -100,7 +100,7 @@ class Subscriptions(Lockable):
     ) -> None:
         super().__init__()
         check_schedule(schedule)
-        self.deciding = Deciding(schedule, tested=matcher == "sieve")
+        self.deciding = LazyDecider(schedule, tested=matcher == "sieve")
         if not isinstance(matcher, Algorithm) and matcher not in MATCHERS:
             hint = suggestion(str(matcher), MATCHERS) or "there are " + ", ".join(MATCHERS)
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")

@@ -21,7 +21,7 @@ SECONDS = 30.0
 """How long to wait for a connection, and for each piece of an answer."""
 
 
-class Fetched(NamedTuple):
+class Response(NamedTuple):
     """What a server answered; without a body, nothing has changed since the validators given."""
 
     address: str
@@ -37,7 +37,7 @@ def fetch(
     modified: str | None = None,
     most: int = 16_777_216,
     private: bool = False,
-) -> Fetched:
+) -> Response:
     """The document at an address, unless the validators of an earlier answer still hold.
 
     ``private`` allows loopback and private addresses.
@@ -52,13 +52,13 @@ def fetch(
             found = _request(address, headers, most, private)
         except (OSError, http.client.HTTPException) as error:
             raise EventError(f"cannot read {address[:200]}: {error}") from error
-        if isinstance(found, Fetched):
+        if isinstance(found, Response):
             return found
         address = urljoin(address, found)
     raise EventError(f"{address[:200]} redirects more than {REDIRECTIONS} times")
 
 
-def _request(address: str, headers: dict[str, str], most: int, private: bool) -> Fetched | str:
+def _request(address: str, headers: dict[str, str], most: int, private: bool) -> Response | str:
     """An answer, or where it redirects to."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -73,7 +73,7 @@ def _request(address: str, headers: dict[str, str], most: int, private: bool) ->
         connection.request("GET", target, headers=headers)
         answer = connection.getresponse()
         if answer.status == 304:
-            return Fetched(address, None)
+            return Response(address, None)
         location = answer.getheader("Location")
         if answer.status in (301, 302, 303, 307, 308) and location:
             return location
@@ -82,7 +82,7 @@ def _request(address: str, headers: dict[str, str], most: int, private: bool) ->
         body = answer.read(most + 1)
         if len(body) > most:
             raise LimitError(f"{address[:200]} has more than {most:,} bytes, which is the limit")
-        return Fetched(address, body, answer.getheader("ETag"), answer.getheader("Last-Modified"))
+        return Response(address, body, answer.getheader("ETag"), answer.getheader("Last-Modified"))
     finally:
         connection.close()
 

@@ -62,7 +62,7 @@ class MergedGraph(NamedTuple):
     """The subscription of each entry, and the next entry of its list."""
 
 
-class Counting(NamedTuple):
+class EdgeCounts(NamedTuple):
     """What one publication fills in, and what is reset behind it."""
 
     counts: Int32s
@@ -170,7 +170,7 @@ def remove_edges(graph: MergedGraph, taken: Int32s, subscription: int) -> None:
 
 
 @kernel
-def _count(graph: MergedGraph, v: int, label: int, w: int, i: int, counting: Counting) -> None:
+def _count(graph: MergedGraph, v: int, label: int, w: int, i: int, counting: EdgeCounts) -> None:
     """Take a publication's edge into the binding table of an edge of GM, if that is there, and
     count its subscriptions."""
     slot = find_pair(graph, v, w)
@@ -200,7 +200,7 @@ def _count(graph: MergedGraph, v: int, label: int, w: int, i: int, counting: Cou
 
 @kernel
 def count_publication(
-    graph: MergedGraph, data: Publications, row: int, stars: Int64s, counting: Counting
+    graph: MergedGraph, data: Publications, row: int, stars: Int64s, counting: EdgeCounts
 ) -> None:
     """The first stage: look up every edge of a publication in GM. ``stars`` are how many there are
     for vertices and for properties."""
@@ -227,7 +227,7 @@ def count_publication(
 
 @kernel
 def join_candidates(
-    data: Publications, row: int, table: PatternTable, taken: Int32s, counting: Counting
+    data: Publications, row: int, table: PatternTable, taken: Int32s, counting: EdgeCounts
 ) -> Int32s:
     """The second stage: join the binding tables of the candidates, and reset all that was
     counted."""
@@ -257,7 +257,7 @@ def _joins(
     table: PatternTable,
     at: int,
     taken: Int32s,
-    counting: Counting,
+    counting: EdgeCounts,
     work: Work,
 ) -> bool:
     """Whether the natural join of the binding tables of a subscription has a row that satisfies
@@ -311,7 +311,7 @@ class GToPSS:
         self._stars = np.zeros(2, np.int64)
         self._patterns: dict[int, EncodedPattern] = {}
         self._taken: dict[int, Int32s] = {}
-        self._compiled: tuple[PatternTable, Int32s, Counting] | None = None
+        self._compiled: tuple[PatternTable, Int32s, EdgeCounts] | None = None
 
     def __len__(self) -> int:
         return len(self._patterns)
@@ -401,7 +401,7 @@ class GToPSS:
             _roomy(graph.entry, int(used[2]) + edges),
         )
 
-    def _prepared(self, data: Publications) -> tuple[PatternTable, Int32s, Counting]:
+    def _prepared(self, data: Publications) -> tuple[PatternTable, Int32s, EdgeCounts]:
         """The subscriptions themselves, by number, and counters for the largest publication."""
         most = int(np.diff(data.first).max(initial=0)) * int((self._stars[0] + 1) ** 2)
         rows = max(1, most * int(self._stars[1] + 1))
@@ -412,7 +412,7 @@ class GToPSS:
             lists = [self._taken[number] for number in range(size) if number in self._taken]
             taken = np.concatenate([np.empty(0, np.int32), *lists])
             edges = int(self._used[1])
-            counting = Counting(
+            counting = EdgeCounts(
                 np.zeros(size, np.int32),
                 np.empty(size, np.int32),
                 np.full(edges, -1, np.int32),

@@ -28,7 +28,7 @@ KeysOf = Callable[[Expression], frozenset[str] | None]
 """The outermost keys of what an expression and its operators look at; None for everything."""
 
 
-class Growing:
+class GrowingArray:
     """An array that grows at its end."""
 
     def __init__(self, dtype: Any) -> None:
@@ -76,10 +76,10 @@ class Residues(Lockable):
         self.is_exact = np.zeros(64, np.bool_)
         self.looks_at: dict[int, frozenset[str] | None] = {}
         """For each slot, the keys of what it looks at."""
-        self._node_kind, self._parent = Growing(np.int8), Growing(np.int32)
-        self._edge_begin, self._edge_end = Growing(np.int32), Growing(np.int32)
-        self._leaf, self._node = Growing(np.int32), Growing(np.int32)
-        self._question = Growing(np.int8)
+        self._node_kind, self._parent = GrowingArray(np.int8), GrowingArray(np.int32)
+        self._edge_begin, self._edge_end = GrowingArray(np.int32), GrowingArray(np.int32)
+        self._leaf, self._node = GrowingArray(np.int32), GrowingArray(np.int32)
+        self._question = GrowingArray(np.int8)
         self._numbers: dict[Hashable, int] = {}
         self.leaves: list[Expression] = []
         """The distinct calls, patterns and plain parts."""

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 from tamis.predicates.expression import Expression
 from tamis.routing.filters import Filter
-from tamis.routing.messages import NO_SESSION, Message, Session, Timing, Verb
+from tamis.routing.messages import NO_SESSION, Message, Session, Timeouts, Verb
 
 Thing = tuple[str, str]
 """``"s"`` or ``"a"``, and the id of a subscription or an advertisement."""
 
 
 @dataclass(slots=True)
-class Waiting:
+class PendingMessage:
     """A message that has not been acknowledged."""
 
     message: Message
@@ -42,8 +42,8 @@ class Link:
         self.version = 0
         self.told: dict[Thing, object] = {}
         """What the neighbour has been told, or None while that is being withdrawn."""
-        self.waiting: dict[int, Waiting] = {}
-        self.events: dict[str, Waiting] = {}
+        self.waiting: dict[int, PendingMessage] = {}
+        self.events: dict[str, PendingMessage] = {}
         self.heard_things: dict[Thing, int] = {}
         """The numbers of things heard, those below the floor left out."""
         self.floor = 0
@@ -76,13 +76,13 @@ class Link:
         """Send a change, and keep it until it is acknowledged."""
         self.version += 1
         message = self.post(verb, version=self.version, **body)
-        self.waiting[self.version] = Waiting(message, now, now)
+        self.waiting[self.version] = PendingMessage(message, now, now)
 
     def publish(self, now: float, id: str, event: object) -> None:
         """Send an event, and keep it until it is acknowledged."""
-        self.events[id] = Waiting(self.post(Verb.PUBLISH, id=id, event=event), now, now)
+        self.events[id] = PendingMessage(self.post(Verb.PUBLISH, id=id, event=event), now, now)
 
-    def retry(self, now: float, timing: Timing) -> None:
+    def retry(self, now: float, timing: Timeouts) -> None:
         """Send again what waits for too long."""
         if self.peer == NO_SESSION:
             if now - self.hello >= timing.retry:

@@ -86,7 +86,7 @@ def mergers_of(
     }
     originals = {key: part.sides for key, part in parts.items()}
     promised = [box.sides for each in advertisements for box in each.region.boxes]
-    merging = _Merging(rules, originals, promised, facts)
+    merging = _MergerSearch(rules, originals, promised, facts)
     every = list(parts.values())
     while True:
         fewer = merging.once(every)
@@ -101,7 +101,7 @@ def mergers_of(
     return found
 
 
-class _Merging(Generic[Key]):
+class _MergerSearch(Generic[Key]):
     def __init__(
         self, rules: MergeRules, originals: Mapping[Key, Sides], promised: list[Sides], facts: Facts
     ) -> None:

@@ -48,7 +48,7 @@ class Message:
     event: Any = None
 
 
-class Timing(NamedTuple):
+class Timeouts(NamedTuple):
     """In the host's unit of time."""
 
     retry: float = 1.0

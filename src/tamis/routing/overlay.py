@@ -32,7 +32,7 @@ from tamis.routing.covering import CoveringTable, FilterSet
 from tamis.routing.filters import Filter
 from tamis.routing.link import Link
 from tamis.routing.merging import Merger, MergeRules, mergers_of
-from tamis.routing.messages import NO_SESSION, Delivery, Loss, Message, Timing, Verb
+from tamis.routing.messages import NO_SESSION, Delivery, Loss, Message, Timeouts, Verb
 
 SIMPLE, COVERING, MERGING = "simple", "covering", "merging"
 LOCAL = ""
@@ -55,7 +55,7 @@ class Overlay:
         recovering: bool = False,
         mode: str = COVERING,
         facts: Facts = NO_FACTS,
-        timing: Timing | None = None,
+        timing: Timeouts | None = None,
         rules: MergeRules | None = None,
         merge_at: int = 16,
         now: float = 0.0,
@@ -65,7 +65,7 @@ class Overlay:
         if mode not in (SIMPLE, COVERING, MERGING):
             raise TamisError(f"unknown mode {mode!r}; there are simple, covering, merging")
         self.name, self._mode, self._facts = name, mode, facts
-        self._timing = timing or Timing()
+        self._timing = timing or Timeouts()
         self._rules, self._merge_at = rules, merge_at
         self.outbox: list[Message] = []
         self.deliveries: list[Delivery] = []

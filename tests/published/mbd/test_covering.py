@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tamis.published.boxes import UNBOUNDED, BoxTable
-from tamis.published.mbd.covering import DiagramCovering, Sides
+from tamis.published.mbd.covering import DiagramCoverer, Sides
 from tamis.published.mbd.dependencies import DependencyCache
 from tamis.published.mbd.mbd import MBD
 from tests.published.strategies import random_sides, sides_of
@@ -46,7 +46,7 @@ def test_it_agrees_with_plain_comparing(seed: int, phases: int, cached: bool) ->
     """A routing table that keeps no box that another one covers; boxes go now and then."""
     table = BoxTable()
     index = MBD(table)
-    covering = DiagramCovering(index, phases=phases, cached=cached)
+    covering = DiagramCoverer(index, phases=phases, cached=cached)
     there: dict[int, Box] = {}
     for turn, box in enumerate(random_boxes(seed, 150)):
         found = covering.relate(query(box))
@@ -76,7 +76,7 @@ def test_a_predicate_too_many_does_not_cover(phases: int) -> None:
     table = BoxTable()
     index = MBD(table)
     index.add(table.add(sides_of({price: (11, UNBOUNDED)})))
-    covering = DiagramCovering(index, phases=phases)
+    covering = DiagramCoverer(index, phases=phases)
     found = covering.relate(query({price: (6, UNBOUNDED), dest: (7, 7)}))
     assert (found.is_covered, found.boxes.tolist()) == (False, [])
     assert covering.relate(query({price: (6, UNBOUNDED)})).boxes.tolist() == [0]

@@ -36,14 +36,14 @@ class Sides(NamedTuple):
     high: Labels
 
 
-class Covering(NamedTuple):
+class CoveringAnswer(NamedTuple):
     """What is known of a new box: whether it is covered, else the boxes that it covers."""
 
     is_covered: bool
     boxes: Numbers
 
 
-class DiagramCovering:
+class DiagramCoverer:
     """Answers covering questions by the diagrams of an index, in which no box covers another."""
 
     def __init__(self, index: MBD, *, phases: int = 1, cached: bool = True) -> None:
@@ -53,7 +53,7 @@ class DiagramCovering:
         self.compared = 0
         """Predicates compared, or dependencies followed, so far."""
 
-    def relate(self, sides: Sides) -> Covering:
+    def relate(self, sides: Sides) -> CoveringAnswer:
         """How a new box relates to those of the index."""
         variables, diagrams = self._index.variables, self._index.diagrams
         left, right = self._assign(variables, sides)
@@ -61,7 +61,7 @@ class DiagramCovering:
         hit = np.empty(nodes, np.int32)
         sweep = one_phase if self._phases == 1 else two_phase
         is_covered, count = sweep(diagrams, left, right, len(sides.axis), hit)
-        return Covering(bool(is_covered), boxes_of(diagrams, hit[:count]))
+        return CoveringAnswer(bool(is_covered), boxes_of(diagrams, hit[:count]))
 
     def _assign(self, variables: Variables, sides: Sides) -> tuple[Bytes, Bytes]:
         top = int(variables.state[TOP])
