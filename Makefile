@@ -5,10 +5,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 SEED ?= 1
 
-.PHONY: help install demo check test nojit lint bench soak clean
+.PHONY: help install demo broker-demo check test nojit lint bench soak clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 install: .venv/installed  ## the virtual environment with everything
 
@@ -22,6 +22,9 @@ install: .venv/installed  ## the virtual environment with everything
 
 demo: install  ## the main job on generated auctions
 	@$(BIN)/tamis demo
+
+broker-demo: install  ## a broker with a console, a publisher of auctions, three subscribers
+	@$(BIN)/tamis demo --broker
 
 check: install  ## the fast tests, some three minutes (and two to compile, the first time)
 	@$(BIN)/python -m tests.warm
@@ -45,8 +48,11 @@ bench: install  ## the benchmarks, with a table
 soak: install  ## the long seeded runs that the suite samples; SEED=n for another
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embeddings]'  # 4 GB
 	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --timeout 0 tests/contract tests/language tests/predicates tests/model tests/matching tests/published tests/engine tests/graphs tests/operators tests/routing
+	@TAMIS_SOAK=1 $(BIN)/python -m pytest --timeout 0 tests/broker
 	@$(BIN)/python -m tests.soak --seed $(SEED)
-	@TAMIS_SOAK=20 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/spark/test_crashes.py
+	@TAMIS_SOAK=20 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/spark/test_crashes.py tests/spark/pipeline/test_crashes.py tests/spark/pipeline/test_kafka.py
+	@TAMIS_SOAK=100 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/server/test_fuzz.py tests/server/test_schemathesis.py
+	@TAMIS_SOAK=1 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/routing/test_large_overlays.py
 
 clean:  ## remove the environment and all caches
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage htmlcov dist

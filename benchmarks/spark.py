@@ -184,7 +184,7 @@ class Bench:
         }
         schema = pa.schema(kinds)
         names = ("id", *ATTRIBUTES)
-        task = MatchTask(source, names, "id", ATTRIBUTES, False, (), schema, None)
+        task = MatchTask(source, names, "id", ATTRIBUTES, "columns", (), schema, None)
 
         def timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             spent = 0.0

@@ -5,6 +5,8 @@ here, "detectors" read what a made-up scene contains, after a pause that a real 
 paper writes bare symbols and ``5000m``; here they are ``'Bronx'`` and ``5000 m``.
 
     python examples/city_watch.py
+
+On Spark a scene is a column: a module that executors import calls ``declare()``.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ import random
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from tamis import CostlyWarning, Engine, Event, Operator
+from tamis import CostlyWarning, Engine, Event, Operator, operator
 
 PAUSE = 0.0005
 """Seconds that a detector takes; a real one takes a hundred times as long."""
@@ -56,8 +59,8 @@ def distance_from(event: Event, place: str, metres: None) -> Iterator[float]:
 def decode(event: Event) -> dict[str, Any]:
     """What the image shows: the set-up that all detectors share."""
     time.sleep(PAUSE)
-    scene: dict[str, Any] = event.payloads["scene"]
-    return scene
+    scene: Any = event.payloads.get("scene") or event.attributes["scene"]
+    return dict(scene)
 
 
 def pattern(kind: str) -> Any:
@@ -67,7 +70,7 @@ def pattern(kind: str) -> Any:
         time.sleep(PAUSE)
         return bool(scene[kind] in what)
 
-    return Operator(detect, reads=(), prepare=decode)
+    return Operator(detect, reads=("scene",), prepare=decode)
 
 
 def count(kind: str) -> Any:
@@ -78,7 +81,7 @@ def count(kind: str) -> Any:
         if scene[kind]:
             yield scene[kind]
 
-    return Operator(detect, reads=(), prepare=decode)
+    return Operator(detect, reads=("scene",), prepare=decode)
 
 
 POSITION = ("x", "y")
@@ -94,6 +97,12 @@ OPERATORS = {
     "tourBoatCount": count("tour_boats"),
     "coastGuardBoatCount": count("coast_guard"),
 }
+
+
+def declare() -> None:
+    """Make the operators known to all engines of this process, as executors need it."""
+    for name, each in OPERATORS.items():
+        operator(replace(each, name=name))
 
 
 def frames(number: int, seed: int = 1) -> list[Event]:

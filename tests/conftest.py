@@ -49,8 +49,15 @@ def no_waiting_for_disks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
-EXPECTED = ("columns of ", "an event with too many bindings")
-"""Why columns may be read row by row: types that only the reader takes apart, lists that multiply."""
+EXPECTED = (
+    "columns of ",
+    "documents ",
+    "an event with too many bindings",
+    "a graph with more terms",
+)
+"""Why columns may be read row by row: types that only the reader takes apart, documents
+that do not fit together, lists that multiply,
+graphs beyond what the index can number."""
 
 
 @pytest.fixture(autouse=True)
@@ -84,9 +91,17 @@ def run() -> Callable[..., Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark slow modules. Coverage looks only at fast tests and at those on Spark: it makes kernels
+    and oracle take twice as long, and what slow tests run at length fast ones run too."""
     for item in items:
         if item.path.as_posix().endswith(SLOW):
             item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow") and not _starts_spark(item.nodeid):
+            item.add_marker(pytest.mark.no_cover)
+
+
+def _starts_spark(name: str) -> bool:
+    return any(part in name for part in SPARK)
 
 
 def pytest_collection_finish() -> None:
@@ -108,7 +123,7 @@ def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
 
     class ByTest(LoadScopeScheduling):  # type: ignore[misc]  # it is not typed
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if any(part in nodeid for part in SPARK) else nodeid.partition("[")[0]
+            return "spark" if _starts_spark(nodeid) else nodeid.partition("[")[0]
 
     return ByTest(config, log)
 

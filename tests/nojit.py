@@ -21,6 +21,7 @@ from tamis.arrays import jit
 
 SELECTION = {
     "arrays.arrow_buffers": "published/frame/test_comparisons.py",
+    "arrays.documents": "arrays/documents/test_documents.py",
     "arrays.gathering": "arrays/test_gathering.py",
     "arrays.hash_table": "arrays/test_hash_table.py",
     "arrays.ip_addresses": "matching/lines/test_forms.py",
@@ -33,6 +34,8 @@ SELECTION = {
     "graphs": "graphs/test_index.py",
     "graphs.general_search": "graphs/test_gtopss.py",
     "graphs.gtopss": "graphs/test_gtopss.py",
+    "graphs.line_scan": "graphs/test_line_scan.py",
+    "graphs.merged_graph": "graphs/test_gtopss.py",
     "matching.boxes.layout": "matching/sieve/test_sieve.py",
     "matching.boxes.unresolved": "matching/segments/test_one_event.py",
     "matching.evaluation": "matching/segments/test_one_event.py",
@@ -42,6 +45,7 @@ SELECTION = {
     "matching.segments.merging": "matching/segments/test_merging.py",
     "matching.sieve": "matching/sieve/test_sieve.py",
     "matching.sieve.listed": "matching/segments/test_lists.py",
+    "operators.estimates": "operators/test_estimates.py",
     "operators.schedules": "operators/test_schedules.py",
     "published.boxes": "published/frame/test_comparisons.py",
     "published.clusters": "published/clusters/test_equality_clusters.py",
@@ -63,7 +67,7 @@ SELECTION = {
     "published.neon": "published/neon/test_neon.py",
     "published.predicates": "published/frame/test_comparisons.py",
     "published.selectivity": "published/interval/test_hanson.py",
-    "routing.box_index": "routing/test_covering.py",
+    "routing": "routing/test_covering.py",
 }
 """By module, or by folder, the tests that execute its kernels."""
 

@@ -23,7 +23,7 @@ from tamis.predicates import relations, witness
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SPARK = [ROOT / "README.md", ROOT / "docs" / "spark.md"]
+SPARK = [ROOT / "README.md", ROOT / "docs" / "spark.md", ROOT / "docs" / "pipeline.md"]
 """Pages with examples that need a session, which run in a process of their own."""
 
 
@@ -55,7 +55,9 @@ def _lines(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.name != "spark.md"], ids=lambda page: page.name
+    "page",
+    [page for page in PAGES if page.name not in ("spark.md", "broker.md")],
+    ids=lambda page: page.name,
 )
 def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

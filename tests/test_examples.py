@@ -41,7 +41,7 @@ def rows(table: str) -> list[list[str]]:
 
 
 def test_every_example_is_tested() -> None:
-    tested = {"auctions.py", "city_watch.py", "inbox.py", "security_alerts.py"}
+    tested = {"auctions.py", "city_watch.py", "cloudevents.py", "inbox.py", "security_alerts.py"}
     assert {path.name for path in EXAMPLES.glob("*.py")} == tested
 
 
@@ -85,6 +85,15 @@ def test_auctions(tmp_path: Path) -> None:
         ["6", "toys", "2", "Train set, boxed"],
         ["7", "laptops", "1", "Laptop"],
     ]
+
+
+def test_cloudevents(tmp_path: Path) -> None:
+    output = shown("cloudevents.py", tmp_path)
+    matches, rejected = output.split("text")
+    assert rows(matches)[:3] == [["e1", "large"], ["e2", "lyon"], ["e3", "failed"]]
+    assert "unknown" in rejected
+    assert "no JSON: expecting value" in rejected
+    assert "Binary events match the same: True" in rejected
 
 
 def test_security_alerts(tmp_path: Path) -> None:

@@ -1,16 +1,11 @@
-"""PADRES, section 6: routing tables with covering and merging, at the paper's sizes.
-
-    python -m benchmarks.papers.padres            # 200,000 subscriptions; some minutes
-    python -m benchmarks.papers.padres --quick    # 10,000
-
-Match counts of all matchers are compared before a time is taken. Prints Markdown.
-"""
+"""PADRES, section 6: sizes of routing tables with covering and merging, routing and insertion
+times, imperfect merging, and messages of an overlay."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,12 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.papers.experiment import Figure, Paper, Step
 from benchmarks.papers.padres_boxes import (
     ATTRIBUTES,
     SET_A,
     SET_B,
     RoutingSet,
-    box_sides,
     covered_away,
     label_boxes,
     merge,
@@ -31,34 +26,98 @@ from benchmarks.papers.padres_boxes import (
     routing_set,
     texts,
 )
+from benchmarks.papers.padres_overlay import FACTS, traffic
+from benchmarks.papers.padres_verdicts import (
+    BOTH_PHASES,
+    CACHED,
+    COVERING,
+    IMPERFECT,
+    LEARNED,
+    MBD_NAME,
+    NAIVE,
+    ONE_PHASE,
+    OURS,
+    PERFECT,
+    PLAIN,
+    RANDOM,
+    SIEVE,
+    TWO_PHASES,
+    verdicts,
+)
 from benchmarks.papers.points import points_of_labels
+from benchmarks.papers.results import TIME, Measurement
+from benchmarks.report import short
 from tamis.engine.engine import Engine
+from tamis.language.parser import parse
 from tamis.published.boxes import BoxTable, Points
 from tamis.published.index import Index
 from tamis.published.mbd.attribute_order import learned_order
-from tamis.published.mbd.covering import DiagramCoverer, Sides
+from tamis.published.mbd.covering import BOTH, DiagramCoverer, Sides
 from tamis.published.mbd.mbd import MBD
 from tamis.published.naive import Naive
-from tamis.routing.box_index import BoxIndex
+from tamis.routing.covering import CoveringTable
+from tamis.routing.filters import FilterReader
 
 IMT = 0.1
-THEIRS = {
-    "A": {"plain": (68.73, 300.71), "covering": (19.16, 73.41), "perfect": (13.31, 49.89),
-          "imperfect": (9.96, 43.83)},
-    "B": {"plain": (82.28, 300.92), "covering": (38.15, 165.38), "perfect": (33.37, 152.21),
-          "imperfect": (29.19, 141.06)},
-}  # fmt: skip
-"""Table 2: milliseconds of MBD and of naive."""
+SETS = {"A": SET_A, "B": SET_B}
+ENTRIES, INSERTION, MESSAGES = "entries", "µs an insertion", "messages"
+STATES = (PLAIN, COVERING, PERFECT, IMPERFECT)
+WAYS = {ONE_PHASE: (1, False), CACHED: (1, True), TWO_PHASES: (2, True), BOTH_PHASES: (BOTH, True)}
 
 
-def best(run: Callable[[], Any], repeats: int = 3) -> float:
-    """The least time of a few, in seconds."""
-    found = float("inf")
+@dataclass(frozen=True)
+class Sizes:
+    """How far the figures go."""
+
+    count: int
+    """Subscriptions of table 2 and figure 12."""
+    insertions: tuple[int, ...]
+    sample: int
+    """Insertions that are timed, and publications."""
+    merged: int
+    """Subscriptions of figures 14 and 15."""
+    thresholds: tuple[float, ...]
+    below: int
+    """Subscriptions below a coverer that goes."""
+    overlay: tuple[int, int]
+    """Brokers and subscriptions."""
+    repeats: int = 3
+
+
+FULL = Sizes(200_000, (50_000, 100_000, 200_000), 200, 100_000,
+             (0.0, 0.02, 0.05, 0.1, 0.15, 0.3, 1.0), 10_000, (100, 10_000))  # fmt: skip
+QUICK = Sizes(10_000, (5_000, 10_000), 50, 5_000, (0.0, 0.1, 1.0), 2_000, (20, 1_000))
+
+
+def _figures() -> Iterable[Figure]:
+    for name in SETS:
+        yield Figure(f"12-{name}", f"Figure 12: table size, set {name}", up=ENTRIES,
+                     value="evaluated", is_bars=True)  # fmt: skip
+        yield Figure(f"2-{name}", f"Table 2: routing time, set {name}", across="entries")
+    yield Figure("13", "Figure 13: insertion with covering, set A", up=INSERTION)
+    yield Figure("removal", "A coverer goes", across="covered", up="ms", value="evaluated",
+                 is_bars=True)  # fmt: skip
+    yield Figure("14", "Figure 14: table size against IMT, set A", "IMT", ENTRIES, "evaluated",
+                 is_share=True)  # fmt: skip
+    yield Figure("15", "Figure 15: events passed on against IMT", "IMT", "events", "evaluated",
+                 is_share=True)  # fmt: skip
+    yield Figure("messages", "Messages of an overlay", up=MESSAGES, value="evaluated", is_bars=True)
+
+
+def timed(run: Callable[[], Any], repeats: int = 1) -> list[float]:
+    """Seconds of a few runs."""
+    spent = []
     for _ in range(repeats):
         start = time.perf_counter()
         run()
-        found = min(found, time.perf_counter() - start)
-    return found
+        spent.append(time.perf_counter() - start)
+    return spent
+
+
+def _counted(figure: str, name: str, n: int, x: float, value: float, unit: str) -> Measurement:
+    """A count, which has no spread."""
+    shown = max(value, 1e-9)
+    return Measurement(figure, name, n, x, unit, shown, shown, evaluated=shown)
 
 
 def index_of(make: Callable[[BoxTable], Index], own: RoutingSet) -> Index:
@@ -72,142 +131,187 @@ def index_of(make: Callable[[BoxTable], Index], own: RoutingSet) -> Index:
 def states(own: RoutingSet) -> dict[str, RoutingSet]:
     """The table without and with covering and merging."""
     covered = own.select(covered_away(own))
-    found = {"plain": own, "covering": covered}
-    for name, threshold in (("perfect", 0.0), ("imperfect", IMT)):
+    found = {PLAIN: own, COVERING: covered}
+    for name, threshold in ((PERFECT, 0.0), (IMPERFECT, IMT)):
         merged = merge(covered, threshold).boxes
         found[name] = merged.select(covered_away(merged))
     return found
 
 
-def table_2(name: str, tables: dict[str, RoutingSet], events: int) -> None:
-    """Routing time of each state for MBD, naive and the sieve."""
-    labels = publications(tables["plain"].values, events)
+def sizes_and_times(name: str, sizes: Sizes) -> list[Measurement]:
+    """Figure 12 and table 2 of a set."""
+    n = sizes.count
+    tables = states(routing_set(SETS[name], n))
+    covered = tables[COVERING]
+    order = learned_order(label_boxes(covered))
+    order += [axis for axis in range(ATTRIBUTES) if axis not in order]
+    shuffled = np.random.default_rng(3).permutation(ATTRIBUTES).tolist()
+    counts = {state: len(own.low) for state, own in tables.items()}
+    counts[LEARNED] = len(merge(covered, 0.0, order).boxes.low)
+    counts[RANDOM] = len(merge(covered, 0.0, shuffled).boxes.low)
+    found = [_counted(f"12-{name}", state, n, n, size, ENTRIES) for state, size in counts.items()]
+    labels = publications(SETS[name].values, sizes.sample)
     points = points_of_labels(labels)
     columns = pa.table({f"a{axis}": pa.array(labels[:, axis]) for axis in range(ATTRIBUTES)})
-    print(f"\n### Table 2, set {name}: µs an event, {events} events\n")
-    print("| state | entries | MBD | naive | naive / MBD | theirs | sieve | MBD / sieve |")
-    print("|---|---|---|---|---|---|---|---|")
     for state, own in tables.items():
-        diagrams, naive = index_of(MBD, own), index_of(Naive, own)
-        engine = Engine()
-        engine.subscribe_many({str(n): text for n, text in enumerate(texts(own))})
-        engine.settle()
-        counts = {_count(diagrams, points), _count(naive, points)}
-        counts.add(len(engine.match_batch(columns).slot))
-        assert len(counts) == 1, f"matchers disagree: {counts}"
-        micro = 1e6 / events
-        m, n = (best(partial(_count, each, points)) * micro for each in (diagrams, naive))
-        s = best(partial(engine.match_batch, columns)) * micro
-        ours, theirs = n / m, THEIRS[name][state][1] / THEIRS[name][state][0]
-        print(
-            f"| {state} | {len(own.low):,} | {m:.0f} | {n:.0f} | {ours:.1f} | {theirs:.1f} "
-            f"| {s:.0f} | {m / s:.1f} |",
-            flush=True,
-        )
+        found += _routing(f"2-{name}", state, own, points, columns, sizes)
+    return found
+
+
+def _routing(figure: str, state: str, own: RoutingSet, points: Points, columns: pa.Table,
+             sizes: Sizes) -> list[Measurement]:  # fmt: skip
+    """The time of an event in a state of the table, for MBD, naive and a table on the sieve."""
+    diagrams, naive = index_of(MBD, own), index_of(Naive, own)
+    engine = Engine()
+    engine.subscribe_many({str(n): text for n, text in enumerate(texts(own))})
+    engine.settle()
+    ways: dict[str, Callable[[], int]] = {
+        MBD_NAME: partial(_count, diagrams, points),
+        NAIVE: partial(_count, naive, points),
+        SIEVE: lambda: len(engine.match_batch(columns).slot),
+    }
+    counts = {way() for way in ways.values()}
+    assert len(counts) == 1, f"matchers disagree: {counts}"
+    found, micro = [], 1e6 / sizes.sample
+    for name, way in ways.items():
+        spent = timed(way, sizes.repeats)
+        found.append(
+            Measurement(figure, f"{name}, {state}", sizes.count, len(own.low), TIME,
+                        micro * min(spent), micro * max(spent), sizes.sample,
+                        matches=counts.copy().pop() / sizes.sample)
+        )  # fmt: skip
+    return found
 
 
 def _count(index: Index, points: Points) -> int:
     return sum(len(chunk.box) for chunk in index.stab(points))
 
 
-def figure_12(name: str, tables: dict[str, RoutingSet]) -> None:
-    """Table sizes, and what the order of attributes does to merging by diagrams."""
-    covered = tables["covering"]
-    order = learned_order(label_boxes(covered))
-    order += [axis for axis in range(ATTRIBUTES) if axis not in order]
-    shuffled = np.random.default_rng(3).permutation(ATTRIBUTES).tolist()
-    by_outputs = [len(merge(covered, 0.0, each).boxes.low) for each in (order, shuffled)]
-    print(f"\n### Figure 12, set {name}\n")
-    print("| " + " | ".join([*tables, "outputs, learned order", "outputs, random order"]) + " |")
-    print("|" + "---|" * (len(tables) + 2))
-    sizes = [*(len(own.low) for own in tables.values()), *by_outputs]
-    print("| " + " | ".join(f"{size:,}" for size in sizes) + " |", flush=True)
-
-
-def figures_14_and_15(count: int, events: int) -> None:
-    """Table size and false positives against the threshold."""
-    own = routing_set(SET_A, count)
-    covered = own.select(covered_away(own))
-    points = points_of_labels(publications(own.values, events))
-    print(f"\n### Figures 14 and 15: {count:,} subscriptions of set A, {events} events\n")
-    print("| IMT | entries | events matched | false positives |\n|---|---|---|---|")
-    for threshold in (0.0, 0.02, 0.05, 0.1, 0.15, 0.3, 1.0):
-        merged = merge(covered, threshold).boxes
-        merged = merged.select(covered_away(merged))
-        pairs = sum(len(chunk.box) for chunk in index_of(MBD, merged).stab(points))
-        false = _false_share(covered, merged, points)
-        print(
-            f"| {threshold} | {len(merged.low):,} | {pairs:,} | {100 * false:.2f} % |", flush=True
-        )
-
-
-def _false_share(own: RoutingSet, merged: RoutingSet, points: Points) -> float:
-    """Of the events that a merged table passes on, those that no subscription matches."""
-    real = dict.fromkeys(range(len(points.type)), 0)
-    for chunk in index_of(MBD, own).stab(points):
-        for point in np.unique(chunk.point).tolist():
-            real[point] = 1
-    reached = set()
-    for chunk in index_of(MBD, merged).stab(points):
-        reached |= set(np.unique(chunk.point).tolist())
-    false = sum(1 for point in reached if not real[point])
-    return false / max(1, len(reached))
-
-
-def figure_13(own: RoutingSet, sample: int) -> None:
-    """The time of an insertion into a table with covering, and of a removal."""
-    sides = box_sides(own)
-    index, kept = BoxIndex(), np.zeros(len(sides), bool)
-    start = time.perf_counter()
-    for number, each in enumerate(sides):
-        if not len(index.covering(each, first=True)):
-            for gone in index.covered(each).tolist():
-                index.remove(gone)
-                kept[gone] = False
-            index.add(number, each)
-            kept[number] = True
-    ours = (time.perf_counter() - start) / len(sides) * 1e6
-    table = BoxTable()
-    diagrams = MBD(table)
-    diagrams.add(table.add(label_boxes(own.select(kept))))
-    new = label_boxes(routing_set(SET_A, sample, 77))
+def insertions(n: int, sizes: Sizes) -> list[Measurement]:
+    """Figure 13: the mean of the last insertions, ours from expressions, and by diagrams."""
+    own = routing_set(SET_A, n)
+    expressions = [parse(text) for text in texts(own)]
+    reader, table = FilterReader(FACTS), CoveringTable[int](FACTS)
+    table.add(-1, reader.read(expressions[0]))
+    table.remove(-1)
+    spent = np.empty(n)
+    for number, expression in enumerate(expressions):
+        start = time.perf_counter()
+        table.add(number, reader.read(expression))
+        spent[number] = time.perf_counter() - start
+    tenths = 1e6 * spent.reshape(10, -1).mean(axis=1)
+    found = [Measurement("13", OURS, n, n, INSERTION, tenths[-1], max(tenths), n)]
+    kept = np.zeros(n, bool)
+    kept[list(table.roots)] = True
+    boxes = BoxTable()
+    diagrams = MBD(boxes)
+    diagrams.add(boxes.add(label_boxes(own.select(kept))))
+    new = label_boxes(routing_set(SET_A, sizes.sample, 77))
     queries = [
         Sides(new.axis[a:b], new.low[a:b], new.high[a:b]) for a, b in pairwise(new.start.tolist())
     ]
-    print(f"\n### Figure 13: µs an insertion, {len(sides):,} subscriptions of set A\n")
-    print("| way | µs | covered | predicates compared or dependencies followed |")
-    print("|---|---|---|---|")
-    print(f"| box index (all insertions) | {ours:.0f} | {(~kept).sum():,} | |")
-    for phases, cached in ((1, False), (1, True), (2, True)):
-        covering = DiagramCoverer(diagrams, phases=phases, cached=cached)
-        covering.relate(queries[0])
-        covering.compared = 0
-        answers = [covering.relate(each) for each in queries]
-        steps = covering.compared
-        took = best(partial(_relate_all, covering, queries)) / sample * 1e6
-        way = f"MBD, {phases} phase{'s' * (phases > 1)}{', cache' if cached else ''}"
-        covered = sum(each.is_covered for each in answers)
-        print(f"| {way} | {took:.0f} | {covered} of {sample} | {steps / sample:.0f} |", flush=True)
+    answers = set()
+    for name, (phases, cached) in WAYS.items():
+        coverer = DiagramCoverer(diagrams, phases=phases, cached=cached)
+        coverer.relate(queries[0])
+        coverer.compared = 0
+        related = [coverer.relate(each) for each in queries]
+        answers.add(tuple((each.is_covered, *each.boxes.tolist()) for each in related))
+        steps = coverer.compared / len(queries)
+        times = timed(partial(_relate_all, coverer, queries), sizes.repeats)
+        micro = 1e6 / len(queries)
+        found.append(Measurement("13", name, n, n, INSERTION, micro * min(times),
+                                 micro * max(times), len(queries), comparisons=steps))  # fmt: skip
+    assert len(answers) == 1, "ways to find what covers disagree"
+    return found
 
 
-def _relate_all(covering: DiagramCoverer, queries: list[Sides]) -> None:
+def _relate_all(coverer: DiagramCoverer, queries: list[Sides]) -> None:
     for each in queries:
-        covering.relate(each)
+        coverer.relate(each)
 
 
-def main() -> None:
-    """Run all of it."""
-    quick = "--quick" in sys.argv
-    count, events = (10_000, 50) if quick else (200_000, 200)
-    for name, shape in (("A", SET_A), ("B", SET_B)):
-        own = routing_set(shape, count)
-        tables = states(own)
-        figure_12(name, tables)
-        table_2(name, tables, events)
-        if name == "A":
-            figure_13(own, 300)
-    figures_14_and_15(count // 2, events)
+def removal(sizes: Sizes) -> list[Measurement]:
+    """Milliseconds until a coverer is gone, and all below it have other places."""
+    table, reader, below = CoveringTable[int](FACTS), FilterReader(FACTS), 0
+    own = routing_set(SET_A, 20 * sizes.below, 5)
+    own = own.select(covered_away(own))
+    has_first = np.flatnonzero(own.low[:, 0] >= 0)[: sizes.below]
+    for number, text in enumerate(texts(own.select(has_first))):
+        table.add(number, reader.read(parse(text)))
+    everything = reader.read(parse("a0 < 1000"))
+    spent = []
+    for _ in range(sizes.repeats + 1):
+        below = len(table.add(-1, everything).removed)
+        start = time.perf_counter()
+        restored = len(table.remove(-1).added)
+        spent.append(1e3 * (time.perf_counter() - start))
+        assert restored == below
+    return [Measurement("removal", OURS, below, below, "ms", min(spent[1:]), max(spent[1:]),
+                        evaluated=min(spent[1:]))]  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+def thresholds(sizes: Sizes) -> list[Measurement]:
+    """Figures 14 and 15; the advertisement bounds all attributes to the lower half of values."""
+    n, found = sizes.merged, []
+    own = routing_set(SET_A, n)
+    covered = own.select(covered_away(own))
+    points = points_of_labels(publications(own.values, 20 * sizes.sample))
+    real = _reached(covered, points)
+    for threshold in sizes.thresholds:
+        merged = merge(covered, threshold).boxes
+        merged = merged.select(covered_away(merged))
+        promised = merge(covered._replace(values=own.values // 2), threshold).boxes
+        promised = promised.select(covered_away(promised))
+        reached = _reached(merged, points)
+        assert reached >= real
+        values = {
+            ("14", "without advertisements"): len(merged.low),
+            ("14", "with an advertisement"): len(promised.low),
+            ("15", "wanted"): len(real),
+            ("15", "passed on"): len(reached),
+        }
+        found += [_counted(figure, name, n, threshold, value, ENTRIES)
+                  for (figure, name), value in values.items()]  # fmt: skip
+    return found
+
+
+def _reached(own: RoutingSet, points: Points) -> set[int]:
+    """The events that a table passes on."""
+    chunks = index_of(MBD, own).stab(points)
+    return {point for chunk in chunks for point in np.unique(chunk.point).tolist()}
+
+
+def messages(sizes: Sizes) -> list[Measurement]:
+    """What subscriptions cost an overlay, by mode."""
+    found = []
+    for mode, counts in traffic(*sizes.overlay).items():
+        for what, value in counts._asdict().items():
+            n = sizes.overlay[1]
+            found.append(_counted("messages", f"{mode}, {what}", n, n, value, MESSAGES))
+    return found
+
+
+def steps(sizes: Sizes) -> list[Step]:
+    """All steps."""
+    found = [
+        Step((f"12-{name}", f"2-{name}"), f"set {name}", partial(sizes_and_times, name, sizes))
+        for name in SETS
+    ]
+    found += [Step(("13",), f"insertion, {short(n)}", partial(insertions, n, sizes))
+              for n in sizes.insertions]  # fmt: skip
+    found.append(Step(("removal",), "removal of a coverer", partial(removal, sizes)))
+    found.append(Step(("14", "15"), "thresholds", partial(thresholds, sizes)))
+    found.append(Step(("messages",), "overlay", partial(messages, sizes)))
+    return found
+
+
+PAPER = Paper(
+    name="padres",
+    title="PADRES: routing, covering and merging by decision diagrams",
+    figures=tuple(_figures()),
+    steps=steps,
+    full=FULL,
+    quick=QUICK,
+    verdicts=verdicts,
+)

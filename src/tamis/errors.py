@@ -13,6 +13,13 @@
     ├── DuplicateIdError     the id is already in use
     ├── UnknownIdError       no subscription has this id (also a KeyError)
     ├── StorageError         a damaged file, a foreign one, or one of another version
+    ├── BrokerError          a request that a broker refuses
+    │   ├── AuthenticationError  nobody has this key, or it was revoked
+    │   ├── ForbiddenError       neither key nor ticket allows this
+    │   ├── ConflictError        the same id was used for something else
+    │   ├── QuotaError           the key has used up what it may have
+    │   ├── BusyError            too much is waiting: try again after ``retry_after`` seconds
+    │   └── UnavailableError     the storage does not answer, or the broker is closed
     └── MissingExtraError    an optional dependency is not installed (also an ImportError)
 
     NeverMatchesWarning      a subscription that contradicts itself (a UserWarning)
@@ -114,6 +121,41 @@ class UnknownIdError(TamisError, KeyError):
 
 class StorageError(TamisError):
     """A file that cannot be loaded."""
+
+
+class BrokerError(TamisError):
+    """A request that a broker refuses."""
+
+
+class AuthenticationError(BrokerError):
+    """Nobody has this key, or it was revoked."""
+
+
+class ForbiddenError(BrokerError):
+    """Neither the key nor the ticket allows what was asked for."""
+
+
+class ConflictError(BrokerError):
+    """An event id or an idempotency key that was used before, for something else."""
+
+
+class QuotaError(BrokerError):
+    """A key has used up what it may have."""
+
+
+class BusyError(BrokerError):
+    """Too much is waiting; nothing was done. Try again after ``retry_after`` seconds."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(message, retry_after)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class UnavailableError(BrokerError):
+    """The broker cannot reach its storage, or is closed; nothing was acknowledged."""
 
 
 class MissingExtraError(TamisError, ImportError):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.arrays import substring_search
-from tamis.arrays.substring_search import SubstringSearch
+from tamis.arrays.substring_search import SearchTable, SubstringSearch
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -92,3 +92,23 @@ def test_nothing() -> None:
     assert found([], ["abc"]) == set()
     assert found(["abc"], []) == set()
     assert found(["abc"], [None, ""]) == set()
+
+
+def test_several_searches_at_once_find_what_each_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    several = [["oak", "table", "ä"], ["a"], ["rocking chair", "chair", "air", "r"]]
+    searches = [SubstringSearch(pa.array(each, pa.large_string())) for each in several]
+    asked = [2, 0, 1, 2, 0, 2]
+    texts = ["an old rocking chair", "ein Tisch, ä", "", "air", "oaktable", "none"]
+    for room in (substring_search._ONE, 2):  # which is too little, so that each is made alone
+        monkeypatch.setattr(substring_search, "_ONE", room)
+        found = {
+            place: sorted(several[asked[place]][number] for number in patterns.tolist())
+            for place, patterns in SearchTable(searches).find(asked, texts)
+            if len(patterns)
+        }
+        assert found == {
+            0: ["air", "chair", "r", "rocking chair"],
+            1: ["ä"],
+            3: ["air", "r"],
+            4: ["oak", "table"],
+        }

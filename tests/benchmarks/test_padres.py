@@ -20,7 +20,7 @@ from benchmarks.papers.points import points_of_labels
 from tamis.published.mbd.mbd import MBD
 from tamis.published.naive import Naive
 
-SMALL = Shape(6, 1, 3, 1.5)
+SMALL = Shape(6, 1, 3, 1.5, 0.2)
 
 
 def reached(own: RoutingSet, events: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def test_covering_and_perfect_merging_change_no_match(seed: int) -> None:
 
 @pytest.mark.parametrize("threshold", [0.15, 0.3])
 def test_imperfect_mergers_stay_within_their_threshold(threshold: float) -> None:
-    own = routing_set(Shape(12, 2, 2, 2.0), 150, 4)
+    own = routing_set(Shape(12, 2, 2, 2.0, 0.2), 150, 4)
     covered = own.select(covered_away(own))
     found = merge(covered, threshold)
     assert len(found.boxes.low) < len(merge(covered, 0.0).boxes.low)

@@ -67,7 +67,10 @@ def test_a_former_run_is_shown(run: Run, former: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "padre"], "unknown paper 'padre'; there are lesubscribe, operators, gryphon"),
+        (
+            ["--only", "padre"],
+            "unknown paper 'padre'; there are lesubscribe, operators, gtopss, padres, gryphon",
+        ),
         (["--only", "gryphon", "--figure", "9a"], "unknown figure '9a'; there are "),
         (["--docs", "--quick"], "--docs needs a full run"),
         (["--docs", "--figure", "9a"], "--docs needs a full run"),

@@ -21,10 +21,11 @@ def check(known: dict[int, Pattern], published: list[Graph], gone: set[int]) -> 
     index = PatternIndex()
     encoded: list[EncodedPattern] = []
     plain, sparse = GToPSS(), GToPSS(sparse=True)
+    shared, both = GToPSS(shared=True), GToPSS(shared=True, sparse=True)
     for number, pattern in known.items():
         index.add(number, pattern)
         encoded.append(index.encoded(number, pattern))
-        for algorithm in (plain, sparse):
+        for algorithm in (plain, sparse, shared, both):
             algorithm.insert(number, encoded[-1])
     view = index.view()
     encoder = view.encoder()
@@ -38,7 +39,7 @@ def check(known: dict[int, Pattern], published: list[Graph], gone: set[int]) -> 
     def pairs(rows: list[list[int]]) -> list[tuple[int, int]]:
         return sorted((row, number) for row, numbers in enumerate(rows) for number in numbers)
 
-    for algorithm in (plain, sparse, NaiveSearch(encoded), Ops(encoded)):
+    for algorithm in (plain, sparse, shared, both, NaiveSearch(encoded), Ops(encoded)):
         assert pairs(algorithm.match(data)) == expected, algorithm  # type: ignore[attr-defined]
     for number in gone & set(known):
         plain.remove(number)

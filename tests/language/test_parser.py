@@ -10,6 +10,7 @@ from hypothesis import given
 import tamis
 from tamis import Expression, ParseError, attr, call, parse, quantity, timestamp, var
 from tamis.model.limits import MAX_DEPTH, Limits
+from tamis.predicates.expression import all_of, any_of
 from tests.strategies import expressions
 
 READINGS: list[tuple[str, Expression]] = [
@@ -200,9 +201,32 @@ ERRORS = [
     ("a = 1 = 2 @", 1, 7, ["chain"]),  # the first fault is told
     ("{ ?s ?p ?o FILTER (?o = @) }", 1, 25, ["unexpected '@'"]),
     ("{ ?s ?p ?o } and { ?s ?p ?o } @", 1, 31, ["unexpected '@'"]),
+    (r"x like 'a' or x like 'b' or x like '\q' or x like 'd'", 1, 36, ["backslash"]),
+    (r"x ends with 'a' or x ends with 'b' or x ends with '\q'", 1, 51, [r"\q"]),
+    ("x ends with 'a' or x ends with 'b' or x ends with 3 or", 1, 51, ["needs a string"]),
     ("{ ?s ?p }", 1, 9, []),
     ("{ ?s ex:p ?o }", 1, 6, ["prefix"]),
 ]
+
+
+@pytest.mark.parametrize("word", ["or", "and"])
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "x ends with 'a'; x ends with 'b'; x ends with 'c'",
+        "x contains text 'a' ignoring case; x CONTAINS text 'b' Ignoring case; x contains text r'c'",
+        "x starts with 'a'; X starts with 'b'; x starts with 'c'; x starts with 'd' ignoring case",
+        "x like 'a%'; x like '%b'; x not like 'c'; (x like 'd'); x like 'e'; x like 'f'",
+        "x matches 'a'; x matches '[b]'; x = 'c'; `x` matches 'd'; `x` matches 'e'",
+        "x like 'a'; x like 'b'; x like 'c' and y = 1; x like 'd'; x like 'e' unless z like 'f'",
+    ],
+)
+def test_long_lists_of_tests_mean_what_each_test_means(tests: str, word: str) -> None:
+    each = tests.split("; ")
+    join = any_of if word == "or" else all_of
+    if "unless" not in tests:
+        assert parse(f" {word} ".join(each)) == join(*map(parse, each))
+    assert parse(f" {word} ".join(f"({one})" for one in each)) == join(*map(parse, each))
 
 
 @pytest.mark.parametrize(("text", "line", "column", "words"), ERRORS, ids=[e[0] for e in ERRORS])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis import Engine, Event, Operator, TamisError
+from tamis import Engine, Event, LimitError, Limits, Operator, TamisError
 from tamis.operators.decider import Work
 from tests.contract.operators import FUNCTIONS, OPERATORS
 
@@ -113,6 +113,26 @@ def test_each_distinct_call_is_made_once_for_an_event() -> None:
     assert len(found) == 10 * 6
 
 
+def test_a_batch_is_cut_where_its_open_pairs_would_be_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    p = Counting()
+    engine = Engine(operators={"p": Operator(p, reads=("n", "true"))})
+    for number, letter in enumerate("abcdefgh"):
+        engine.subscribe(f"p('{letter}')", id=letter)
+        if number == 4:
+            engine.settle()
+    events = [{"n": n, "true": "abc" * (n % 2)} for n in range(300)]
+    expected = sorted(engine.match_batch(events).pairs())
+    p.calls.clear()
+    monkeypatch.setattr("tamis.engine.deciding.PAIRS", 8 * 70)
+    monkeypatch.setattr("tamis.operators.decider.PAIRS", 8 * 30)
+    assert sorted(engine.match_batch(events).pairs()) == expected
+    assert len(expected) == 150 * 3
+    assert set(p.calls.values()) == {1}
+    assert len(p.calls) == 300 * 8
+
+
 def test_attributes_come_first() -> None:
     p = Counting()
     engine = Engine(operators={"p": Operator(p, reads=("n",))})
@@ -170,6 +190,44 @@ def test_what_was_learned_orders_calls_and_survives_a_restart(tmp_path: Path) ->
     p.calls.clear()
     loaded.match({"n": 0, "true": "often"})
     assert list(p.calls) == [(0, "rare")]
+    known = loaded.subscriptions.index.deciding.learned()
+    assert known["p@1"][0] > 0  # seconds
+    assert known["p('rare')@1"][1] == 61  # results
+    again = Engine(operators=operators)
+    again.subscribe("p('often') and p('rare')", id="x")
+    again.match({"n": 1, "true": ""})
+    again.subscriptions.index.deciding.learn(known)
+    p.calls.clear()
+    again.match({"n": 2, "true": "often"})
+    assert list(p.calls) == [(2, "rare")]
+
+
+def test_explanations_show_the_schedule() -> None:
+    engine = Engine(operators={"p": Operator(Counting(), reads=("n", "true"))})
+    engine.subscribe("p('often') and p('rare')", id="x")
+    event = {"n": 0, "true": "often"}
+    assert "adaptive" not in str(engine.explain("x", event))
+    for n in range(20):
+        engine.match({"n": n, "true": "often"})
+    text = str(engine.explain("x", event))
+    assert "adaptive: call 1 of 2 by worth, true" in text
+    assert "call 2 of 2 by worth" in text
+    assert "(20 results)" in text
+
+
+def test_all_substitutions() -> None:
+    def pairs(event: Event, x: None, y: None) -> list[tuple[int, int]]:
+        return [(n, n + 1) for n in range(event.attributes["n"])]  # type: ignore[arg-type]
+
+    engine = Engine(operators={"pairs": pairs}, limits=Limits(bindings=1_000))
+    engine.subscribe("pairs(?x, ?y) and pairs(?y, ?z) and ?x > 0", id="chain")
+    found = engine.substitutions("chain", {"n": 4})
+    assert found == [{"x": 1, "y": 2, "z": 3}, {"x": 2, "y": 3, "z": 4}]
+    assert engine.substitutions("chain", {"n": 1}) == []
+    with pytest.raises(LimitError, match="subscription 'chain': more than 1 substitutions"):
+        engine.substitutions("chain", {"n": 4}, limit=1)
+    with pytest.raises(TamisError, match=r"subscription 'chain': .*more than 1,000 rows"):
+        engine.substitutions("chain", {"n": 2_000})
 
 
 def test_a_limit_of_matches() -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tamis import Engine, Event, Operator, OperatorWarning, SubscriptionError, TamisError
@@ -232,3 +233,33 @@ def test_the_decorator_makes_an_operator_known_to_all_engines() -> None:
         from tamis.operators import registry
 
         del registry._DECLARED["at_least_for_test"], registry._DECLARED["always_for_test"]
+
+
+def test_a_table_of_calls() -> None:
+    """Distinct events and arguments come once; what cannot be had as an array is made one by one."""
+    sizes: list[tuple[int, int, int]] = []
+
+    def above(events: Any, arguments: Any, event: Any, argument: Any) -> Any:
+        sizes.append((len(events), len(arguments), len(event)))
+        values = np.array([each.attributes["x"] for each in events])
+        least = np.array([each[0] for each in arguments])
+        if (values == 13).any():
+            raise ValueError("13")
+        found = values[event] > least[argument]
+        return found if (values != 7).all() else [None] * len(event)
+
+    operators = {"above": Operator(above, reads=("x",), batch="table")}
+    plain = {"above": lambda event, least: event.attributes["x"] > least}
+    engine, oracle = Engine(operators=operators), Engine(operators=plain, matcher="scan")
+    for number in range(5):
+        for each in (engine, oracle):
+            each.subscribe(f"x >= 0 and above({2 * number})", id=str(number))
+    events = [{"x": n} for n in (1, 4, 9)]
+    assert sorted(engine.match_batch(events).pairs()) == sorted(oracle.match_batch(events).pairs())
+    assert sizes == [(3, 5, 15)]
+    assert engine.matches({"x": 7}) == []
+    assert sorted(engine.match({"x": 5})) == sorted(oracle.match({"x": 5}))
+    assert engine.substitutions("0", {"x": 5}) == [{}]  # by the oracle, one call
+    found = engine.match_batch([{"x": 3}, {"x": 13}])
+    assert {row for row, *_ in found.incomplete} == {1}
+    assert [id for row, id in found.pairs() if row == 0] == ["0", "1"]

@@ -16,10 +16,13 @@ from tamis.operators.schedules.cover import hindsight_cover
 from tamis.operators.schedules.graph import (
     EVERY,
     NO,
+    ROWS,
     SOME,
     YES,
+    Demand,
     Graph,
     conjunctions,
+    everything,
     expected,
     with_both_sides,
 )
@@ -35,13 +38,13 @@ def graph_of(subscriptions: list[list[int]], predicates: int) -> Graph:
 
 def run(name: str, graph: Graph, truth: np.ndarray, chance=None, cost=None, most=1 << 30):
     chance = np.full(graph.predicates, 0.3) if chance is None else np.asarray(chance, float)
-    schedule = SCHEDULES[name](graph, expected(chance, cost), 1)
+    schedule = SCHEDULES[name](graph, expected(chance, cost), 1, everything(graph, 1))
     asked: list[int] = []
-    while len(found := schedule.choose(0, most)):
-        asked += found.tolist()
-        schedule.answer(0, found, truth[found].astype(np.int8))
+    while len((found := schedule.choose(most)).row):
+        asked += found.predicate.tolist()
+        schedule.answer(found, truth[found.predicate].astype(np.int8))
     assert len(asked) == len(set(asked)), "a predicate was evaluated twice"
-    return asked, schedule.verdicts()[0], schedule.undecided(0)
+    return asked, schedule.verdicts(), schedule.undecided()
 
 
 small = st.lists(
@@ -197,7 +200,7 @@ def graph_of_trees(trees) -> LocalGraph:
         branch = formula(each)
         branch = branch if isinstance(branch, Branch) else Branch(EVERY, (branch,))
         first = len(residues._node_kind), len(residues._leaf)
-        residues._add(branch, -1, *first)
+        residues._add(branch, -1, first[0])
         sizes = len(residues._node_kind) - first[0], len(residues._leaf) - first[1]
         residues._span[slot] = first[0], sizes[0], first[1], sizes[1]
     return residues.graph(np.arange(len(trees), dtype=np.int32))
@@ -214,18 +217,68 @@ def test_formulas(name: str, trees, truth: list[int]) -> None:
     assert verdicts.tolist() == [value(each, truth) for each in trees]
 
 
+@pytest.mark.parametrize("name", SCHEDULES)
+@given(
+    st.lists(tree, min_size=1, max_size=4),
+    st.integers(1, 3),
+    st.integers(0, 2**31),
+    st.sampled_from([1, 2, 100]),
+)
+@settings(max_examples=30, deadline=None)
+def test_many_rows(name: str, trees, blocks: int, seed: int, most: int) -> None:
+    """Each row is decided by itself, on the subscriptions that are wanted of it."""
+    local = graph_of_trees(trees)
+    rng = np.random.default_rng(seed)
+    rows = blocks * ROWS - 5
+    truth = rng.integers(0, 4, (rows, 5)).astype(np.int8)
+    known = truth[:, local.leaves]
+    wanted = rng.random((rows, len(trees))) < 0.7
+    row, subscription = np.nonzero(wanted)
+    chance = rng.random(local.graph.predicates)
+    demand = Demand(row.astype(np.int32), subscription.astype(np.int32))
+    schedule = SCHEDULES[name](local.graph, expected(chance), rows, demand)
+    asked: set[tuple[int, int]] = set()
+    while len((found := schedule.choose(most)).row):
+        assert np.bincount(found.row).max() <= most
+        new = set(zip(found.row.tolist(), found.predicate.tolist()))
+        assert len(new) == len(found.row)
+        assert asked.isdisjoint(new)
+        asked |= new
+        schedule.answer(found, known[found])
+    assert schedule.undecided() == 0
+    for r, s, verdict in zip(row.tolist(), subscription.tolist(), schedule.verdicts().tolist()):
+        assert verdict == value(trees[s], truth[r])
+    for r, p in asked:
+        assert schedule.truth(r)[p] == known[r, p]
+
+
+def test_a_batch_evaluates_hardly_more_than_row_by_row() -> None:
+    rng = np.random.default_rng(7)
+    graph = graph_of([rng.choice(400, 4, replace=False).tolist() for _ in range(800)], 400)
+    truth = (rng.random((ROWS, 400)) < 0.2).astype(np.int8)
+    chance = np.full(400, 0.2)
+    alone = sum(len(run("adaptive", graph, row, chance)[0]) for row in truth)
+    schedule = Adaptive(graph, expected(chance), ROWS, everything(graph, ROWS))
+    together = 0
+    while len((found := schedule.choose()).row):
+        together += len(found.row)
+        schedule.answer(found, truth[found])
+    assert together <= 1.1 * alone
+
+
 def test_a_paid_set_up_makes_the_other_calls_cheap() -> None:
     graph = graph_of([[0], [1], [2]], 3)
     chance, cost = np.full(3, 0.5), np.array([1.0, 1.0, 5.0])
     operator = np.array([0, 0, 1], np.int32)
     expectation = expected(chance, cost, operator, np.array([100.0, 0.0]), np.array([2.0, 1.0]))
-    schedule = Adaptive(graph, expectation, 1)
+    schedule = Adaptive(graph, expectation, 1, everything(graph, 1))
     schedule.drop = 1.0
-    assert schedule.choose(0, 1).tolist() == [2]
-    schedule.answer(0, np.array([2], np.int32), np.array([0], np.int8))
-    (first,) = schedule.choose(0, 1).tolist()
-    assert first in (0, 1)
-    assert schedule._scores.paid[0].tolist() == [True, True]
+    first = schedule.choose(1)
+    assert first.predicate.tolist() == [2]
+    schedule.answer(first, np.array([0], np.int8))
+    (second,) = schedule.choose(1).predicate.tolist()
+    assert second in (0, 1)
+    assert schedule._paid[0].ravel().tolist() == [True, True]
 
 
 def test_adaptive_is_near_the_hindsight_cover() -> None:
@@ -248,7 +301,7 @@ def test_adaptive_is_near_the_hindsight_cover() -> None:
 
 def test_both_sides_hold_the_same_edges() -> None:
     graph = graph_of([[0, 2], [2, 1], [2]], 3)
-    again = with_both_sides(*graph[:4], *graph[6:11], predicates=3)  # type: ignore[misc]
+    again = with_both_sides(*graph[:4], *graph[7:10], predicates=3)  # type: ignore[misc]
     for p in range(3):
         own = graph.node_at[graph.by_predicate[p] : graph.by_predicate[p + 1]]
         assert own.tolist() == [0, 1, 2] if p == 2 else own.tolist() == [p]

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from tamis.language.parser import parse
 from tamis.predicates.facts import NO_FACTS, Facts, KnownFacts
 from tamis.predicates.relations import covers, overlaps
-from tamis.routing import covering
-from tamis.routing.box_index import GROUPS
-from tamis.routing.covering import CoveringTable, FilterSet
-from tamis.routing.filters import Filter
+from tamis.routing import box_index, filters
+from tamis.routing.box_groups import GROUPS
+from tamis.routing.covering import CoveringTable
+from tamis.routing.filter_set import FilterSet
+from tamis.routing.filters import Filter, FilterReader
 
 FACTS = KnownFacts(unique=["a", "b", "c"], integers=["a"])
 
@@ -42,16 +43,16 @@ def random_texts(seed: int, count: int) -> list[str]:
 @pytest.mark.parametrize("facts", [NO_FACTS, FACTS], ids=["no facts", "facts"])
 @pytest.mark.parametrize("seed", range(3))
 def test_answers_are_those_of_pairs(seed: int, facts: Facts) -> None:
-    filters = {n: Filter.of(parse(text), facts) for n, text in enumerate(random_texts(seed, 90))}
+    there = {n: Filter.of(parse(text), facts) for n, text in enumerate(random_texts(seed, 90))}
     known: FilterSet[int] = FilterSet(facts)
-    for number, filter in filters.items():
+    for number, filter in there.items():
         known.add(number, filter)
-    for number in list(filters)[::7]:
+    for number in list(there)[::7]:
         known.remove(number)
-        del filters[number]
+        del there[number]
     for text in [*random_texts(seed + 100, 25), "not (a = 1)", "(a = 1) is not true"]:
         new = Filter.of(parse(text), facts)
-        regions = {number: filter.region for number, filter in filters.items()}
+        regions = {number: filter.region for number, filter in there.items()}
         up = {n for n, region in regions.items() if covers(region, new.region)}
         down = {n for n, region in regions.items() if covers(new.region, region)}
         meet = {n for n, region in regions.items() if overlaps(region, new.region)}
@@ -59,7 +60,7 @@ def test_answers_are_those_of_pairs(seed: int, facts: Facts) -> None:
         assert (known.coverer(new) in up) if up else known.coverer(new) is None, text
         assert set(known.covered(new)) == down, text
         if not new.never_matches:
-            never = {n for n in filters if filters[n].never_matches}
+            never = {n for n in there if there[n].never_matches}
             assert set(known.overlapping(new)) == meet - never, text
 
 
@@ -84,6 +85,53 @@ def test_roots_are_what_nothing_covers(changes: list[tuple[int, str]]) -> None:
         for one in roots:
             for other in roots - {one}:
                 assert not covers(table[one].region, table[other].region)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_plain_boxes_come_and_go(seed: int) -> None:
+    """Coverers with many boxes below them, whose places are found all at once."""
+    rng = random.Random(seed)
+    table: CoveringTable[int] = CoveringTable(FACTS)
+    reader = FilterReader(FACTS)
+    for key in range(400):
+        ranges = {name: sorted(rng.choices(range(12), k=2)) for name in rng.sample("abc", 2)}
+        text = " and ".join(f"{name} between {x} and {y}" for name, (x, y) in ranges.items())
+        table.add(key, reader.read(parse(text if key % 40 else text.partition(" and a")[0])))
+    for key in range(0, 400, 40):
+        table.remove(key)
+    for key in rng.sample(list(table.roots), 20):
+        table.remove(key)
+        roots = {one: table[one].region for one in table.roots}
+        for one in table:
+            covered = [
+                other for other in roots if other != one and covers(roots[other], table[one].region)
+            ]
+            assert (table.parent(one) is not None) == (one not in roots)
+            assert (one in roots) != bool(covered)
+
+
+@pytest.mark.parametrize("facts", [NO_FACTS, FACTS], ids=["no facts", "facts"])
+def test_a_reader_makes_the_same_filters(facts: Facts) -> None:
+    reader = FilterReader(facts)
+    texts = [*random_texts(3, 150), "a = 1 and a < 5", "x = 1 and x.y = 2", "x.y = 1 and x.z < 3"]
+    for text in texts * 2:
+        read, made = reader.read(parse(text)), Filter.of(parse(text), facts)
+        assert (read.sides, read.exact, read.is_partial) == (
+            made.sides,
+            made.exact,
+            made.is_partial,
+        )
+        assert read.never_matches == made.never_matches
+        assert sorted(read.predicates or []) == sorted(made.predicates or []), text
+        assert (read.predicates is None) == (made.predicates is None)
+
+
+def test_a_reader_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "MAX_KNOWN", 10)
+    reader = FilterReader()
+    for n in range(50):
+        assert reader.read(parse(f"a < {n}")).exact
+    assert len(reader._known) <= 10
 
 
 def test_removing_a_coverer_restores_what_it_covered() -> None:
@@ -112,11 +160,11 @@ def test_patterns_and_operators_are_not_routed_by(text: str, part: str, is_parti
 
 
 def test_an_index_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(covering, "KEPT", 20)
+    monkeypatch.setattr(box_index, "KEPT", 20)
     known: FilterSet[int] = FilterSet()
     for n in range(300):
         known.add(n, Filter.of(parse(f"a{n % 50} = {n} and b < {n}")))
         if n >= 10:
             known.remove(n - 10)
-    assert known._index.groups.state[GROUPS] < 60
+    assert known.exact.groups.state[GROUPS] < 60
     assert sorted(known.covered(Filter.of(parse("b < 295")))) == list(range(290, 296))

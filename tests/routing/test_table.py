@@ -98,3 +98,9 @@ def test_compaction_matches_what_the_table_matches(seed: int) -> None:
         assert any(matches(each, event) for each in left) == any(
             matches(each, event) for each in rows.values()
         )
+
+
+def test_a_subscription_with_operators_may_be_covered_but_covers_nothing() -> None:
+    texts = {"x": "a < 9 and near('Bronx', ?d)", "y": "a < 5", "z": "a < 3 and near('x', ?d)"}
+    found = compact((id, parse(text)) for id, text in texts.items())
+    assert (found.covered, sorted(found.remaining)) == ({"z": "y"}, ["x", "y"])

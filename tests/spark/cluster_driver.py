@@ -12,15 +12,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 import tamis
-from tamis.spark import Index, Snapshots, match, session_builder
+from tamis.spark import Index, Snapshots, call_statistics, match, session_builder
 from tests.contract.reading import GROUPS
 from tests.spark.oracle import drained, pairs
+from tests.spark.processes import ROOT
 from tests.spark.test_contract_spark import as_json, check, table_of
 
 if TYPE_CHECKING:
@@ -93,6 +95,31 @@ def stream(session: SparkSession, folder: Path) -> int:
     return len(found)
 
 
+def city(session: SparkSession) -> dict[str, Any]:
+    """The example with expensive operators; what is learned of calls feeds a second run."""
+    for path in (ROOT / "examples" / "city_watch.py", ROOT / "tests/spark/city_operators.py"):
+        session.sparkContext.addPyFile(str(path))
+    city_watch = import_module("city_watch")
+    frames = city_watch.frames(200)
+    local = city_watch.city(copies=3)
+    expected = set(local.match_batch(frames).pairs())
+    rows = [(n, json.dumps({**each.attributes, **each.payloads})) for n, each in enumerate(frames)]
+    events = session.createDataFrame(rows, "id int, frame string").repartition(4)
+    texts = [(each.id, each.text) for each in local]
+    table = session.createDataFrame(texts, "id string, subscription string")
+    options: dict[str, Any] = {"column": "frame", "operators": ["city_operators"]}
+    found = match(events, table, bindings=True, **options).collect()
+    statistics = call_statistics(events, table, **options).cache()
+    again = match(events, table, statistics=statistics, **options)
+    return {
+        "matches": len(expected),
+        "right": {(row.event_id, row.subscription_id) for row in found} == expected,
+        "again": pairs(again) == expected,
+        "bound": sum("p" in json.loads(row.bindings) for row in found),
+        "results": {row.call: row.results for row in statistics.collect()},
+    }
+
+
 def disturbed(session: SparkSession) -> dict[str, Any]:
     """A job of some seconds; says ``running`` when it has begun."""
 
@@ -136,6 +163,7 @@ def main(master: str, packages: str, folder: Path) -> None:
     say("where", where(session))
     say("contract", contract(session))
     say("stream", stream(session, folder))
+    say("city", city(session))
     say("disturbed", disturbed(session))
     session.stop()
 

@@ -115,6 +115,11 @@ def test_a_cluster(kernels: Program, cluster: Cluster, packages: Path, tmp_path:
         assert sorted((tmp_path / "numba").rglob("*.nbi")) == compiled  # nothing was compiled anew
         assert said(driver, "contract") > 1_000
         assert said(driver, "stream") == 18
+        city = said(driver, "city")
+        assert city["right"]
+        assert city["again"]
+        assert city["matches"] > city["bound"] > 0
+        assert 100 < city["results"]["locIn('Bronx')@1"] <= 200  # at most once for each frame
         said(driver, "running")
         before = cluster.executors()
         assert len(before) == 2

@@ -34,7 +34,7 @@ pytestmark = [
 ]
 
 ALL = [case for case in EVERY if case.group not in OF_VARIABLES]
-"""The cases that speak of attributes alone; calls and patterns are refused on Spark."""
+"""The cases that speak of attributes alone; columns have no operators, and graphs are in test_graphs.py."""
 
 
 def by_taxonomy() -> list[list[Case]]:

@@ -40,6 +40,32 @@ def test_operators_go_by_module(spark: SparkSession) -> None:
     }  # fmt: skip
 
 
+def test_statistics_of_calls_feed_the_next_run(spark: SparkSession) -> None:
+    events = spark.createDataFrame(
+        [(n, "ab"[n % 2], float(n)) for n in range(40)], "id int, kind string, x double"
+    )
+    table = spark.createDataFrame(TABLE[:2], "id string, subscription string")
+    index = tamis.spark.Index.of(table, operators=[MODULE])
+    found = tamis.spark.call_statistics(events.repartition(3), index, operators=[MODULE])
+    rows = {row.call: row for row in found.collect()}
+    above = rows["spark_test_above(5)@2"]
+    assert (above.true_results, above.results) == (17, 20)
+    assert above.seconds > 0
+    assert index.engine.learned_calls() == {}
+    matches = tamis.spark.match(events, index, operators=[MODULE], statistics=found)
+    assert matches.count() == 18
+    known = index.engine.learned_calls()
+    assert known["spark_test_above(5)@2"] == [17, 20]
+    assert known["spark_test_above@2"][0] > 0
+    with pytest.raises(TamisError, match="statistics go with a DataFrame"):
+        tamis.spark.match(events, "some/file", statistics=found)
+    with pytest.raises(TamisError, match="has no column 'call'"):
+        tamis.spark.match(events, index, statistics=events)
+    stream = spark.readStream.format("rate").load().selectExpr("value AS id")
+    with pytest.raises(TamisError, match="not of a stream"):
+        tamis.spark.call_statistics(stream, index)
+
+
 def test_a_missing_operator_is_named_before_the_job_starts(spark: SparkSession) -> None:
     events = spark.createDataFrame([(1, 2.0)], "id int, x double")
     engine = tamis.Engine(operators={"only_here": lambda event: True})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.errors import PySparkException
 
 import tamis
 import tamis.spark
@@ -154,8 +156,16 @@ def test_limits_of_the_engine_hold_in_executors(spark: SparkSession) -> None:
     with pytest.warns(tamis.IncompleteWarning):
         assert engine.match({"a": [1, 2, 3], "b": [1, 2, 3]}) == []
     assert pairs(tamis.spark.match(events, table)) == {(1, "s")}
-    assert pairs(tamis.spark.match(events, table, limits=small)) == set()
-    assert pairs(tamis.spark.match(events, engine)) == set()
+    for subscriptions, limits in ((table, {"limits": small}), (engine, {})):
+        found = tamis.spark.match(events, subscriptions, on_error="collect", **limits)
+        matches, rejected = tamis.spark.divided(found)
+        assert pairs(matches) == set()
+        (row,) = rejected.collect()
+        assert (row.event_id, json.loads(row.text)) == (1, {"a": [1, 2, 3], "b": [1, 2, 3]})
+        assert row.reason.startswith("the subscription 's' cannot be decided: ")
+        assert pairs(tamis.spark.match(events, subscriptions, on_error="skip", **limits)) == set()
+        with pytest.raises(PySparkException, match="the event 1: the subscription 's' cannot be"):
+            tamis.spark.match(events, subscriptions, **limits).collect()
 
 
 # Repeated events.

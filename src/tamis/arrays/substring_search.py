@@ -24,7 +24,8 @@ UTF-8 is read as bytes: no character's bytes stand within those of another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,14 +100,14 @@ class SubstringSearch:
         """The numbers of the patterns in one text."""
         data = np.frombuffer(text.encode(), np.uint8)
         found = np.empty(_ONE, np.int32)
-        count = _find_in_one(data, self._places, found)
+        count = _find_in_one(data, self.places, found)
         if count >= 0:
             return found[:count]
         texts = Texts(frozen((0, len(data)), np.int64), data)
         return np.concatenate([found for _, found in self._pairs(texts)])
 
     @lazy
-    def _places(self) -> Addresses:
+    def places(self) -> Addresses:
         """The patterns, and the arrays of all windows, by their addresses."""
         places = [(len(self.windows), 0), *addresses((self.offsets, self.data)).tolist()]
         for windows in self.windows:
@@ -125,6 +126,33 @@ class SubstringSearch:
                 with np.errstate(over="ignore"):
                     count = _find(texts, own, windows, stamp, cursor, row, pattern)
                 yield row[:count], pattern[:count]
+
+
+class SearchTable:
+    """Several searches, made in the texts of one event by one call."""
+
+    def __init__(self, searches: Sequence[SubstringSearch]) -> None:
+        self._searches = searches  # which keep what the addresses are about
+        places = [search.places for search in searches]
+        self._places = np.concatenate([np.empty((0, 2), np.int64), *places])
+        self._start = np.cumsum([0, *map(len, places)])
+
+    def find(self, searches: Sequence[int], texts: Sequence[str]) -> Iterator[tuple[int, Int32s]]:
+        """Make searches, by their numbers, each in its text: the texts, by their places, in which
+        something is found, and the numbers of the patterns."""
+        encoded = [text.encode() for text in texts]
+        ends = np.array([[*accumulate(map(len, encoded))], searches], np.int64)
+        data = np.frombuffer(b"".join(encoded), np.uint8)
+        found, count = np.empty(_ONE, np.int32), np.empty(len(texts), np.int32)
+        if not _find_in_several(data, ends, self._start, self._places, found, count):
+            for place, search in enumerate(searches):
+                yield place, self._searches[search].patterns(texts[place])
+            return
+        begin = 0
+        for place, many in enumerate(count.tolist()):
+            if many:
+                yield place, found[begin : begin + many]
+                begin += many
 
 
 class Texts(NamedTuple):
@@ -280,6 +308,24 @@ def _find_in_one(data: Bytes, places: Addresses, out: Int32s) -> int:
                     out[count] = p
                     count += 1
     return count
+
+
+@brief
+def _find_in_several(
+    data: Bytes, ends: Offsets, start: Offsets, places: Addresses, out: Int32s, count: Int32s
+) -> bool:
+    """Make searches in texts that stand one behind the other, given where each text ends and which
+    search it is for; return whether there was room for all that was found."""
+    begin = total = 0
+    for i in range(len(count)):
+        end, search = ends[0, i], ends[1, i]
+        own = places[start[search] : start[search + 1]]
+        found = _find_in_one(data[begin:end], own, out[total:])
+        if found < 0:
+            return False
+        count[i] = found
+        begin, total = end, total + found
+    return True
 
 
 @kernel

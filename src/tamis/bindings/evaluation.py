@@ -89,16 +89,21 @@ class World(NamedTuple):
     def keys(self, expressions: Iterable[Expression]) -> frozenset[str] | None:
         """The outermost keys of all attributes that expressions and their operators look at; None
         if an operator may look at any."""
-        found: set[str] = set()
+        paths = self.paths(expressions)
+        return None if paths is None else frozenset(path[0] for path in paths)
+
+    def paths(self, expressions: Iterable[Expression]) -> frozenset[Path] | None:
+        """The same, with whole paths."""
+        found: set[Path] = set()
         for node in chain.from_iterable(map(nodes_within, expressions)):
             if isinstance(node, Call):
                 paths = self.operators[node.name].paths
                 if paths is None:
                     return None
-                found.update(path[0] for path in paths)
+                found.update(paths)
             for operand in chain.from_iterable(map(operands_within, node.operands())):
                 if isinstance(operand, Attribute):
-                    found.add(operand.path[0])
+                    found.add(operand.path)
         return frozenset(found)
 
 

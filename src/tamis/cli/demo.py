@@ -23,11 +23,13 @@ EXAMPLES = (
     "tamis demo --in-process",
     "tamis demo --in-process --events 200 --subscriptions 35 --seed 7",
     "tamis demo --in-process --events 100 --save auctions",
+    "tamis demo --broker",
 )
 
 _ON_SPARK = (2_000_000, 100_000)
 _IN_PROCESS = (3_000, 300)
 """Events and subscriptions."""
+_SECONDS = 75.0
 _STOPPED = 130
 
 
@@ -48,11 +50,11 @@ def demo(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same data.")] = 0,
     seconds: Annotated[
-        float,
+        float | None,
         typer.Option(
-            "--seconds", min=1, help="The stream ends so long after the start at the latest."
+            "--seconds", min=1, help="It ends so long after the start at the latest (75 on Spark)."
         ),
-    ] = 75,
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", help="Folder for everything that the stream writes."),
@@ -60,6 +62,10 @@ def demo(
     in_process: Annotated[
         bool, typer.Option("--in-process", help="Without Spark: fewer events, one by one.")
     ] = False,
+    broker: Annotated[
+        bool, typer.Option("--broker", help="A broker with a publisher and three subscribers.")
+    ] = False,
+    port: Annotated[int, typer.Option("--port", help="Port of the broker, with --broker.")] = 8080,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -74,7 +80,16 @@ def demo(
 
     With [bold]--in-process[/bold] it needs no Spark, and the subscriptions use every test on
     attributes between them: regular expressions, networks, arithmetic and the like.
+
+    With [bold]--broker[/bold] it starts [bold]tamis serve[/bold], publishes auctions to it, and
+    receives what matches in three ways: server-sent events, a webhook, long poll. It runs until you
+    press Ctrl-C; open the console meanwhile.
     """
+    if broker:
+        from tamis.demo.broker import run_broker
+
+        run_broker(seconds, port, seed)
+        return
     if in_process:
         if output is not None:
             raise UsageError("--output is for the demo on Spark; with --in-process it is --save")
@@ -92,7 +107,7 @@ def demo(
     with terminable():
         folder = _temporary() if output is None else output
         given = (events or _ON_SPARK[0], subscriptions or _ON_SPARK[1])
-        plan = DemoPlan(*given, time.monotonic() + seconds, seed, folder.absolute())
+        plan = DemoPlan(*given, time.monotonic() + (seconds or _SECONDS), seed, folder.absolute())
         make_folders(plan)
         _on_spark(plan)
 

@@ -12,7 +12,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tamis.cli import bench, check, compact, compare, demo, explain, match, operators, rss, schema
+from tamis.cli import (
+    bench,
+    check,
+    compact,
+    compare,
+    demo,
+    explain,
+    match,
+    operators,
+    pipeline,
+    rss,
+    schema,
+    serve,
+)
 from tamis.console import UsageError, say
 from tamis.errors import TamisError
 
@@ -130,6 +143,7 @@ for command, examples in (
     (compact.compact, compact.EXAMPLES),
     (operators.operators, operators.EXAMPLES),
     (rss.rss, rss.EXAMPLES),
+    (serve.serve, serve.EXAMPLES),
     (demo.demo, demo.EXAMPLES),
 ):
     app.command(help=_help(command), epilog=_epilog(examples))(command)
@@ -145,6 +159,17 @@ schemas = typer.Typer(
 for function, uses in schema.COMMANDS.items():
     schemas.command(help=_help(function), epilog=_epilog(uses))(function)
 app.add_typer(schemas)
+
+pipelines = typer.Typer(
+    name="pipeline",
+    help=_help(pipeline.pipeline),
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+for function, uses in pipeline.COMMANDS.items():
+    pipelines.command(help=_help(function), epilog=_epilog(uses))(function)
+app.add_typer(pipelines)
 
 benches = typer.Typer(
     name="bench",

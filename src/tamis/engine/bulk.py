@@ -187,10 +187,6 @@ class Bulk:
 
     def take(self, block: Block) -> None:
         """Compile the subscriptions of a block; their slots follow one another."""
-        with collection_paused():
-            self._take(block)
-
-    def _take(self, block: Block) -> None:
         first = self._first + len(self._rows)
         self._ids.append(block.ids)
         self._texts.append(block.texts)

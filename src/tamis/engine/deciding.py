@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tamis.arrays.sharing import Lockable, lazy
+from tamis.arrays.sharing import Lockable
 from tamis.bindings.evaluation import World
 from tamis.errors import TamisError, suggestion
 from tamis.matching.batch import Batch
+from tamis.matching.capabilities import NamesPaths
+from tamis.matching.fallbacks import Fallbacks
 from tamis.matching.protocol import View
 from tamis.model.events.event import Event
-from tamis.predicates.expression import Expression
+from tamis.model.paths import Path
+from tamis.operators.guarded import GuardedOperators
+from tamis.operators.registry import KnownOperators
+from tamis.predicates.expression import Call, Expression, Pattern
 
 if TYPE_CHECKING:
-    from tamis.arrays.types import Flags, Int32s, Slots
-    from tamis.graphs.gate import PatternGate
+    from tamis.arrays.types import Flags, Slots
+    from tamis.matching.doors import Door
     from tamis.matching.pairs import Hits, Pairs
     from tamis.operators.decider import Decider
     from tamis.operators.report import CallPlan
@@ -45,8 +50,13 @@ class LazyDecider(Lockable):
         world: World | None = None,
         expressions: Callable[[int], Expression] | None = None,
         known: Mapping[str, Any] | None = None,
+        fallbacks: Fallbacks | None = None,
+        merged: bool = False,
     ) -> None:
         super().__init__()
+        self._fallbacks = Fallbacks() if fallbacks is None else fallbacks
+        self._merged = merged
+        """Whether G-ToPSS finds patterns, instead of our index."""
         self.schedule = schedule
         self._tested = tested
         self._world = world
@@ -62,6 +72,8 @@ class LazyDecider(Lockable):
             world=world,
             expressions=expressions,
             known=self.learned(),
+            fallbacks=self._fallbacks,
+            merged=self._merged,
         )
 
     def plan(self) -> CallPlan | None:
@@ -72,13 +84,24 @@ class LazyDecider(Lockable):
 
         return call_plan(self.decider)
 
+    def remark(self, call: Call) -> str:
+        """What is known of a call, and its place in the schedule; nothing before its first use."""
+        if self.decider is None:
+            return ""
+        from tamis.operators.report import remark
+
+        return remark(self.decider, call)
+
     def learned(self) -> Mapping[str, Any]:
         """What is known of calls, as plain data."""
         return self._known if self.decider is None else self.decider.learned()
 
     def learn(self, known: Mapping[str, Any]) -> None:
         """Begin with what ``learned`` gave."""
-        self._known = known
+        with self._lock:
+            self._known = known
+            if self.decider is not None:
+                self.decider.learn(known)
 
     def _made(self) -> Decider:
         with self._lock:
@@ -96,21 +119,33 @@ class LazyDecider(Lockable):
                 )
             return self.decider
 
-    @lazy
-    def _gate(self) -> PatternGate:
-        from tamis.graphs.gate import PatternGate
-
-        assert self._world is not None
-        assert self._expressions is not None
-        return PatternGate(self._world, self._expressions)
-
     def defers(self, slots: Slots) -> Flags:
         """Which of some slots are decided here."""
         return (self.decider or self._made()).defers(slots)
 
-    def possible(self, batch: Batch, row: Int32s, slot: Slots) -> Flags:
-        """Which of some pairs can match, for all that graphs tell."""
-        return self._gate.possible(batch, row, slot)
+    def reads_attributes(self) -> bool:
+        """Whether an operator that subscriptions call reads attributes."""
+        operators = None if self._world is None else self._world.operators
+        known = operators.known if isinstance(operators, GuardedOperators) else None
+        if not isinstance(known, KnownOperators):
+            return False
+        return any(known[name].paths != () for name in list(known.used))
+
+    def finds(self, leaf: Expression) -> bool:
+        """Whether there is a door for a leaf: for patterns there is."""
+        return isinstance(leaf, Pattern)
+
+    def door(self) -> Door:
+        """A door for patterns that has nothing yet."""
+        from tamis.graphs.door import PatternDoor
+
+        assert self._world is not None
+        assert self._expressions is not None
+        if not self._merged:
+            return PatternDoor(self._world, self._expressions, self._fallbacks)
+        from tamis.graphs.merged_index import MergedIndex
+
+        return PatternDoor(self._world, self._expressions, self._fallbacks, MergedIndex)
 
     def hits(self, hits: Hits, event: Event) -> Hits:
         """What one event matches, with what was open decided."""
@@ -124,26 +159,49 @@ class LazyDecider(Lockable):
         return type(hits)([*hits.slots, *found.slots], {**hits.answers, **found.answers})
 
     def decided(self, pairs: Pairs, batch: Batch) -> Pairs:
-        """Those of some open pairs that match, or that nobody can decide: the pattern index rules
-        most of them out, and the decider makes the calls."""
-        from tamis.matching.pairs import joined
+        """Those of some open pairs that match, or that nobody can decide."""
+        self.defers(pairs.slot)  # what a door has found may be new here
+        return self._made().decided(pairs, batch)
 
-        left, found = self._gate.narrowed(pairs, batch)
-        return joined([found, self._made().decided(left, batch)]) if len(left.row) else found
+
+PAIRS = 1 << 24
+"""Open pairs that are held at once: some 0.5 GB with all that is known of them."""
+_FIRST = 16
+"""Rows that tell how many pairs to expect of each."""
 
 
 class DecidedView:
     """A view whose pairs are all decided."""
 
-    def __init__(self, view: View, deciding: LazyDecider) -> None:
+    def __init__(self, view: View, deciding: LazyDecider, subscriptions: int) -> None:
         self._view = view
         self._deciding = deciding
+        self._open_a_row = float(subscriptions)
+
+    def paths(self) -> frozenset[Path] | None:
+        """All attributes that subscriptions look at; None if any may matter, or if operators read
+        some: these may be mappings, with all that is in them."""
+        found = self._view.paths() if isinstance(self._view, NamesPaths) else None
+        # Only now all operators have been looked up: bulk loading leaves that to executors.
+        return None if self._deciding.reads_attributes() else found
 
     def match_batch(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """The pairs of many events, each once, in chunks; at most ``limit`` for each event."""
         from tamis.matching.pairs import limited
 
-        yield from limited(self._pairs(batch, limit), len(batch), limit)
+        yield from limited(self._parts(batch, limit), len(batch), limit)
+
+    def _parts(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
+        """The pairs of a batch, in parts of so many rows that their open pairs can be held."""
+        start, rows = 0, len(batch)
+        if rows * self._open_a_row > PAIRS:
+            rows = _FIRST
+        while start < len(batch):
+            stop = min(start + rows, len(batch))
+            part = batch if stop - start == len(batch) else batch.slice(start, stop)
+            for pairs in self._pairs(part, limit):
+                yield pairs.shifted(start)
+            start, rows = stop, max(_FIRST, int(PAIRS / max(self._open_a_row, 1)))
 
     def _pairs(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """Decided pairs as they come; what is open is decided together, at the end."""
@@ -158,5 +216,6 @@ class DecidedView:
                 rest = pairs.take(~pairs.open)._replace(open=None)
                 if len(rest.row):
                     yield rest
+        self._open_a_row = sum(len(pairs.row) for pairs in open_) / max(1, len(batch))
         if open_:
             yield self._deciding.decided(joined(open_), batch)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from tamis.bindings.evaluation import World
+from tamis.bindings.evaluation import Trial, World
 from tamis.engine.engine_file import (
     attachments_of,
     open_engine,
@@ -29,11 +29,17 @@ from tamis.engine.reader import (
 )
 from tamis.engine.registry import Algorithm, matcher_from_json, matcher_to_json
 from tamis.engine.rows import Rejected, Subscription
-from tamis.engine.subscriptions import Subscriptions
+from tamis.engine.subscriptions import Index, Subscriptions
 from tamis.engine.threads import pairs_of
-from tamis.errors import IncompleteWarning, StorageError, TamisError, UnsupportedError
-from tamis.matching.batch import Batch, batches
-from tamis.matching.capabilities import Learns, Measures, NamesAttributes, Settles, capability
+from tamis.errors import IncompleteWarning, LimitError, StorageError, TamisError, UnsupportedError
+from tamis.matching.batch import Batch, batches, with_graphs
+from tamis.matching.capabilities import (
+    Learns,
+    Measures,
+    NamesAttributes,
+    Settles,
+    capability,
+)
 from tamis.model.events.event import Event
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.schema.schema import Schema
@@ -47,9 +53,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tamis.engine.bulk import Block
+    from tamis.engine.documents import DocumentMatcher
     from tamis.matching.pairs import Pairs
     from tamis.matching.planning.cost import Cost
     from tamis.matching.planning.plan import Plan
+    from tamis.matching.protocol import View
 
 _LEARNED = "tamis/learned of calls"
 """The attachment with what is known of calls."""
@@ -242,16 +250,26 @@ class Engine:
         """How many subscriptions an event matches."""
         return len(self.subscriptions.index.match(self._event(event)).slots)
 
-    def match_batch(self, events: Any, *, limit: int | None = None, threads: int = 1) -> Matches:
-        """Match many events: an Arrow table or batch, a frame, or an iterable of mappings.
+    def match_batch(
+        self,
+        events: Any,
+        *,
+        limit: int | None = None,
+        threads: int = 1,
+        graphs: Any = None,
+        format: str = "n-triples",
+    ) -> Matches:
+        """Match many events: an Arrow table or batch, a frame, an iterable of mappings, or NDJSON
+        as text or bytes, with one JSON object a line.
 
         ``limit`` is the most matches that each event gets. With several ``threads``, events that
-        are columns of Arrow are matched on as many cores.
+        are columns of Arrow are matched on as many cores. ``graphs`` are RDF documents in a
+        ``format`` of ``read_graph``, one for each event, None for events without a graph.
         """
         from tamis.matching.pairs import joined
 
         index = self.subscriptions.index
-        found = pairs_of(index.view(), self._batches(events), _checked_limit(limit), threads)
+        found = self._pairs(index, events, limit, threads, graphs, format)
         chunks = [chunk for chunk in found if len(chunk.row)]
         pairs = joined(chunks)
         if any(ours.row[-1] > theirs.row[0] for ours, theirs in pairwise(chunks)):
@@ -259,13 +277,49 @@ class Engine:
         return Matches(pairs, index.store.ids)
 
     def match_chunks(
-        self, events: Any, *, limit: int | None = None, threads: int = 1
+        self,
+        events: Any,
+        *,
+        limit: int | None = None,
+        threads: int = 1,
+        graphs: Any = None,
+        format: str = "n-triples",
     ) -> Iterator[Matches]:
         """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
         index = self.subscriptions.index
-        most = _checked_limit(limit)
-        found = pairs_of(index.view(), self._batches(events), most, threads)
-        return _chunks(found, index.store.ids)
+        return _chunks(self._pairs(index, events, limit, threads, graphs, format), index.store.ids)
+
+    def document_matcher(self) -> DocumentMatcher:
+        """What matches columns of JSON or variants against the subscriptions of this moment."""
+        return self._document_matcher(self.subscriptions.index.view())
+
+    def chunks(self, pairs: Iterable[Pairs]) -> Iterator[Matches]:
+        """Pairs that a ``document_matcher`` found, as matches."""
+        return _chunks(pairs, self.subscriptions.index.store.ids)
+
+    def _document_matcher(self, view: View) -> DocumentMatcher:
+        from tamis.engine.documents import DocumentMatcher
+
+        return DocumentMatcher(view, self.limits, self.schema, self.subscriptions.fallbacks)
+
+    def _pairs(
+        self,
+        index: Index,
+        events: Any,
+        limit: int | None,
+        threads: int,
+        graphs: Any,
+        format: str,
+    ) -> Iterator[Pairs]:
+        """The pairs of many events, in chunks."""
+        view, most = index.view(), _checked_limit(limit)
+        if isinstance(events, str | bytes | bytearray | memoryview):
+            from tamis.engine.documents import line_pairs
+
+            if graphs is not None:
+                raise TamisError("events with graphs come in a list or a table; use read_ndjson")
+            return line_pairs(self._document_matcher(view), events, most, threads)
+        return pairs_of(view, self._batches(events, graphs, format), most, threads)
 
     def count_batch(self, events: Any) -> list[int]:
         """How many subscriptions each of many events matches."""
@@ -282,7 +336,35 @@ class Engine:
 
     def explain(self, id: str, event: Event | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or why not."""
-        return explain(self[id], self._event(event), self.subscriptions.world)
+        index, world = self.subscriptions.index, self.subscriptions.world
+        return explain(self[id], self._event(event), world, index.deciding.remark)
+
+    def learned_calls(self) -> Mapping[str, Any]:
+        """What is known of operator calls, as plain data: by call and version the true results and
+        all results, by operator and version the seconds of a call and of its set-up."""
+        return self.subscriptions.index.deciding.learned()
+
+    def learn_calls(self, known: Mapping[str, Any]) -> None:
+        """Order calls by what ``learned_calls`` of another engine gave."""
+        self.subscriptions.index.deciding.learn(known)
+
+    def substitutions(
+        self, id: str, event: Event | Mapping[str, Any], *, limit: int = 1_000
+    ) -> list[dict[str, Any]]:
+        """All values of a subscription's variables under which an event matches it, each once.
+
+        ``match_batch`` and ``matches`` give one of them. More than ``limit`` are a ``LimitError``;
+        an operator that fails, so that some may be lacking, is an error too.
+        """
+        trial = Trial(self._event(event), self.subscriptions.world)
+        expression = self[id].expression
+        _checked_limit(limit)
+        found = [dict(each) for each in trial.solutions(expression, limit + 1)]
+        if len(found) > limit:
+            raise LimitError(f"subscription {id!r}: more than {limit:,} substitutions")
+        if trial.reasons:
+            raise TamisError(f"subscription {id!r}: {'; '.join(trial.reasons)}")
+        return found
 
     def _event(self, event: Event | Mapping[str, Any]) -> Event:
         """The event, with the timestamps that the schema asks for."""
@@ -291,8 +373,17 @@ class Engine:
         schema = self.subscriptions.reader.schema
         return event if schema is None else schema.typed(event)
 
-    def _batches(self, events: Any) -> Iterator[Batch]:
-        return batches(events, self.limits, self.schema)
+    def _batches(
+        self, events: Any, graphs: Any = None, format: str = "n-triples"
+    ) -> Iterator[Batch]:
+        found = batches(events, self.limits, self.schema)
+        if graphs is None:
+            return found
+        from tamis.graphs.documents import DocumentColumn
+
+        if not isinstance(graphs, DocumentColumn):
+            graphs = DocumentColumn(graphs, format, self.limits)
+        return with_graphs(found, graphs, self.limits)
 
     # What goes on inside.
 
@@ -383,6 +474,10 @@ class Engine:
         names = capability(matcher, NamesAttributes)
         return None if names is None else names.keys()
 
+    def reads_graphs(self) -> bool:
+        """Whether some subscription has a graph pattern."""
+        return self.subscriptions.have_patterns()
+
     def slot_ids(self) -> pa.LargeStringArray:
         """The id of each slot, for callers that keep their own columns aligned with
         ``Matches.slot``. Entries of removed subscriptions are undefined."""
@@ -407,17 +502,20 @@ class Engine:
         if operators:
             settings["operators"] = operators
             settings["schedule"] = self.subscriptions.deciding.schedule
-            learned = json.dumps(self.subscriptions.index.deciding.learned()).encode()
+            learned = json.dumps(self.learned_calls()).encode()
             self.attachments[_LEARNED] = learned
         save_engine(path, settings, store, matcher, self.attachments)
 
     def needed_operators(self) -> dict[str, str]:
         """The operators that were given, or that subscriptions call, with their versions."""
+        known = self._known_operators()
+        return {name: known[name].version for name in sorted({*known.given, *known.used})}
+
+    def _known_operators(self) -> KnownOperators:
         operators = self.subscriptions.world.operators
         assert isinstance(operators, GuardedOperators)
-        known = operators.known
-        assert isinstance(known, KnownOperators)
-        return {name: known[name].version for name in sorted({*known.given, *known.used})}
+        assert isinstance(operators.known, KnownOperators)
+        return operators.known
 
     def _knowledge(self) -> dict[str, Any]:
         """Schema or taxonomy as settings, which are JSON."""
@@ -440,16 +538,18 @@ class Engine:
         file holds no functions: give the ``operators`` of the saved engine again.
         """
         file, settings = open_engine(path, verify)
-        check_needed(settings.pop("operators", {}), KnownOperators(operators), os.fspath(path))
+        needed = settings.pop("operators", {})
+        check_needed(needed, KnownOperators(operators), os.fspath(path))
         try:
             settings["taxonomy"] = Taxonomies.from_json(settings["taxonomy"])
             settings["matcher"] = matcher_from_json(settings["matcher"])
             engine = cls(limits=limits, operators=operators, **settings)
+            engine._known_operators().used.update(needed)
             engine.subscriptions.use(restore_store(file, verify), engine.schema)
             engine.attachments = attachments_of(file)
             learned = engine.attachments.get(_LEARNED)
             if learned:
-                engine.subscriptions.index.deciding.learn(json.loads(bytes(learned)))
+                engine.learn_calls(json.loads(bytes(learned)))
             if not restore_matcher(engine.subscriptions.index.matcher, file):
                 engine.loader.compile()
         except (KeyError, TypeError, ValueError) as error:

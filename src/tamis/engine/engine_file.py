@@ -5,6 +5,7 @@
     metadata          JSON of those slots that have any
     disabled, removed slots
     segments/…        the sieve's segments, if a file is of this layout
+    door/…            its index of patterns
     attachments/…     bytes of others
 
 Format 1 is read by every later version of Tamis up to 1.x.
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tamis.arrays.array_file import ArrayFile
 
 CONTENT = "tamis engine"
-COMPILED = "compiled"
+COMPILED = "compiled 2"
 """What the header calls the segments. It is another name when their layout changes: a file in which
 this one is missing has its texts compiled again."""
 _ATTACHMENT = "attachments/"

@@ -13,11 +13,13 @@ patterns around them give to their variables:
     ├── ✓ near('Bronx', ?d)                           ?d = 12; ?d = 7
     ├── ✓ ?d < 10                                     ?d = 12; ?d = 7
     └── ! open()                                      open() raised TimeoutError
+
+Behind a call stands what its schedule knows of it, once events have reached it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -31,6 +33,7 @@ from tamis.model.paths import Path, format_path
 from tamis.model.rdf_terms import BlankNode, RdfLiteral
 from tamis.predicates.expression import (
     And,
+    Call,
     Comparison,
     Contains,
     Expression,
@@ -164,21 +167,27 @@ def explain(
     subscription: Subscription,
     event: Event,
     world: World = WORLD,
+    known: Callable[[Call], str] = lambda call: "",
 ) -> Explanation:
-    """The explanation of a subscription on an event."""
-    top = _explain(subscription.expression, Trial(event, world))
+    """The explanation of a subscription on an event; ``known`` says what is known of calls."""
+    top = _explain(subscription.expression, Trial(event, world), known)
     note = top.note if subscription.enabled else "disabled: it matches nothing"
     return Explanation(top.clause, top.truth, top.seen, note, top.parts, subscription.id)
 
 
-def _explain(node: Expression, trial: Trial, around: tuple[Expression, ...] = ()) -> Explanation:
+def _explain(
+    node: Expression,
+    trial: Trial,
+    known: Callable[[Call], str],
+    around: tuple[Expression, ...] = (),
+) -> Explanation:
     """A clause, given the calls and patterns around it that bind its variables."""
     bound = all_of(*_binders(node, around), node)
     truth, solution, reason = trial.answer(bound)
     parts = () if _is_leaf(node) else tuple(node.children())
     if parts:
         inside = (*around, *(part for part in parts if isinstance(node, And) and generates(part)))
-        explained = tuple(_explain(part, trial, inside) for part in parts)
+        explained = tuple(_explain(part, trial, known, inside) for part in parts)
         note = reason or _joint(node, truth, explained)
         if solution and not around:
             note = "by " + _assignment(solution)
@@ -186,7 +195,8 @@ def _explain(node: Expression, trial: Trial, around: tuple[Expression, ...] = ()
     if isinstance(node, And | Or):
         return Explanation(str(node), truth, note="always" if truth == TRUE else "never")
     seen = tuple(_seen(node, trial))
-    note = "; ".join(filter(None, (_bound_values(node, trial, around), reason)))
+    said = known(node) if isinstance(node, Call) else ""
+    note = "; ".join(filter(None, (_bound_values(node, trial, around), reason, said)))
     return Explanation(str(node), truth, seen, note or ("" if seen else _absence(node, trial)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.arrays.sharing import collection_paused
 from tamis.engine.reader import PreparedSubscription, Remark
 from tamis.engine.rows import EXISTS, REPEATED, Rejected, Row, read_rows
 from tamis.engine.subscriptions import Subscriptions
@@ -40,6 +41,7 @@ class Loader:
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._subscriptions = subscriptions
 
+    @collection_paused()
     def add(self, table: Any, *, replace: bool = False, errors: str = "raise") -> LoadOutcome:
         """Add all rows of a table; all or nothing, unless faulty rows are collected."""
         collect = collects(errors)
@@ -80,6 +82,7 @@ class Loader:
 
         return BlockReader(self._subscriptions.reader, collects(errors)).blocks(read_rows(table))
 
+    @collection_paused()
     def add_blocks(
         self, blocks: Iterable[Block], *, replace: bool = False, errors: str = "raise"
     ) -> list[Rejected]:
@@ -116,6 +119,7 @@ class Loader:
         bulk.rejected.sort(key=lambda each: each.row)
         return bulk
 
+    @collection_paused()
     def compile(self) -> None:
         """Give the matcher, which has nothing yet, all subscriptions of the store."""
         from tamis.engine.bulk import BlockReader, Bulk

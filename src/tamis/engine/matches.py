@@ -84,6 +84,11 @@ class Matches:
         return zip(self.event.tolist(), self.ids(), strict=True)
 
     @property
+    def has_bindings(self) -> bool:
+        """Whether any subscription that matches may have variables."""
+        return self._answers is not None
+
+    @property
     def bindings(self) -> list[Bindings]:
         """For each pair the values of the subscription's variables; empty without variables."""
         if self._answers is None:

@@ -20,7 +20,6 @@ from tamis.errors import (
     NeverMatchesWarning,
     SchemaError,
     SubscriptionError,
-    UnsupportedError,
 )
 from tamis.language.json_form import from_json
 from tamis.language.template import Split, Templates
@@ -28,7 +27,7 @@ from tamis.model.limits import check_limit
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.operators.operator import check_calls
-from tamis.predicates.expression import Expression, IsA, Pattern, nodes_within
+from tamis.predicates.expression import Expression, IsA, nodes_within
 from tamis.predicates.resolving import resolve
 from tamis.predicates.variables import check_variables
 
@@ -70,7 +69,6 @@ class SubscriptionReader:
 
     takes_shapes: whether plain texts may be taken by their shapes.
     knows_costs: whether the matcher is one whose costs can be estimated.
-    only_tables: whether events come as tables, which have no graphs, so that patterns are refused.
     """
 
     def __init__(
@@ -81,7 +79,6 @@ class SubscriptionReader:
         *,
         takes_shapes: bool = True,
         knows_costs: bool = True,
-        only_tables: bool = False,
     ) -> None:
         names = None if schema is None else schema.names
         self.world = world
@@ -90,7 +87,6 @@ class SubscriptionReader:
         self.templates = Templates(prefixes=prefixes, attributes=names, limits=world.limits)
         self._takes_shapes = takes_shapes
         self._knows_costs = knows_costs
-        self._only_tables = only_tables
 
     @lazy
     def shapes(self) -> Shapes:
@@ -127,8 +123,6 @@ class SubscriptionReader:
 
     def prepared(self, new: Subscription) -> PreparedSubscription:
         """A subscription that was parsed, checked, and what it is found by."""
-        if self._only_tables:
-            _check_no_patterns(new.expression)
         check_supported(new.expression, self.world)
         from tamis.matching.covers.covers import cover_of
 
@@ -192,15 +186,6 @@ def check_supported(expression: Expression, world: World) -> None:
                     f"'{node}' needs a taxonomy: Engine(taxonomy={{term: [parents]}})"
                 )
             taxonomy.check(str(node.ancestor.value))
-
-
-def _check_no_patterns(expression: Expression) -> None:
-    for node in nodes_within(expression):
-        if isinstance(node, Pattern):
-            raise UnsupportedError(
-                "tamis.spark.match takes no graph patterns yet; tamis.spark.graphs.match_graphs "
-                f"matches those that stand alone: {node}"
-            )
 
 
 def vocabulary(schema: Schema | None, given: Taxonomies = NO_TAXONOMIES) -> Taxonomies:

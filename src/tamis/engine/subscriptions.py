@@ -35,7 +35,7 @@ from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
-from tamis.predicates.expression import Expression
+from tamis.predicates.expression import Expression, Pattern, nodes_within
 
 if TYPE_CHECKING:
     from tamis.engine.shapes import ShapedSubscription
@@ -57,12 +57,17 @@ def _scan(setting: Setting) -> Matcher:
 MATCHERS: dict[str, Callable[[Setting], Matcher]] = {
     "scan": _scan,
     "sieve": _sieve,
+    "gtopss": _sieve,
     **{name: Algorithm(name) for name in ALGORITHMS},
 }
-"""The matchers by their names; the contract suite runs over all of them."""
+"""The matchers by their names; the contract suite runs over all of them. ``gtopss`` is the sieve
+with G-ToPSS for graph patterns."""
 
 _WASTE = 1_000
 """Slots of removed subscriptions that are kept, at least."""
+
+_PATTERN = r"\{\s*[^\s0-9,}]"
+"""How a graph pattern begins: with a term, unlike the repetitions of a regular expression."""
 
 
 class Index(NamedTuple):
@@ -81,7 +86,7 @@ class Index(NamedTuple):
 
     def view(self) -> View:
         """What there is now, for many events."""
-        return DecidedView(self.matcher.view(), self.deciding)
+        return DecidedView(self.matcher.view(), self.deciding, len(self.store))
 
 
 class Subscriptions(Lockable):
@@ -100,12 +105,17 @@ class Subscriptions(Lockable):
     ) -> None:
         super().__init__()
         check_schedule(schedule)
-        self.deciding = LazyDecider(schedule, tested=matcher == "sieve")
+        self.fallbacks = Fallbacks()
+        self.deciding = LazyDecider(
+            schedule,
+            tested=matcher in ("sieve", "gtopss"),
+            fallbacks=self.fallbacks,
+            merged=matcher == "gtopss",
+        )
         if not isinstance(matcher, Algorithm) and matcher not in MATCHERS:
             hint = suggestion(str(matcher), MATCHERS) or "there are " + ", ".join(MATCHERS)
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")
         self._make = matcher if isinstance(matcher, Algorithm) else MATCHERS[matcher]
-        self.fallbacks = Fallbacks()
         self.world = world
         self.use(Store(), schema)
         self.reader = self._reader(schema, prefixes)
@@ -136,10 +146,7 @@ class Subscriptions(Lockable):
             return found
 
         self.deciding = self.deciding.renewed(world, expression)
-        deciding = self.deciding
-        setting = Setting(
-            world, expression, self.fallbacks, defers=deciding.defers, possible=deciding.possible
-        )
+        setting = Setting(world, expression, self.fallbacks, leaves=self.deciding)
         return setting if schema is None else setting._replace(event_type=schema.event_type)
 
     def _new_setting(self, store: Store, world: World | None = None) -> Setting:
@@ -328,6 +335,17 @@ class Subscriptions(Lockable):
 
     def __len__(self) -> int:
         return len(self.index.store)
+
+    def have_patterns(self) -> bool:
+        """Whether some have graph patterns; only texts that may have one are read."""
+        import pyarrow.compute as pc
+
+        store = self.index.store.copy()
+        likely = pc.match_substring_regex(store.texts.all(), _PATTERN)
+        slots = pc.indices_nonzero(likely).to_pylist()
+        alive = set(store.slots()) if slots else set()
+        found = (self._subscription(store, slot).expression for slot in slots if slot in alive)
+        return any(isinstance(node, Pattern) for each in found for node in nodes_within(each))
 
     def _subscription(self, store: Store, slot: Slot) -> Subscription:
         text = store.texts[slot]

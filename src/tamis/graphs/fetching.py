@@ -8,13 +8,13 @@ nowhere. Each redirection is checked alike.
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import socket
 import ssl
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from tamis.errors import EventError, LimitError
+from tamis.model.addresses import checked_address
 
 REDIRECTIONS = 5
 SECONDS = 30.0
@@ -85,18 +85,6 @@ def _request(address: str, headers: dict[str, str], most: int, private: bool) ->
         return Response(address, body, answer.getheader("ETag"), answer.getheader("Last-Modified"))
     finally:
         connection.close()
-
-
-def checked_address(host: str, port: int, private: bool) -> str:
-    """The first address of a host; all of them must be public."""
-    found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    for address in found:
-        if not private and not ipaddress.ip_address(address.partition("%")[0]).is_global:
-            raise EventError(
-                f"{host[:100]} is {address}, which is not a public address; allow private "
-                "addresses if you trust it"
-            )
-    return found[0]
 
 
 class _Connection(http.client.HTTPConnection):

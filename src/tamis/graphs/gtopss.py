@@ -1,16 +1,16 @@
 """G-ToPSS as published: all patterns merged into one graph GM, candidates found by counting edges.
 
-    T1    (v, w)  →  pair          vertices of GM: constants, and stars for variables
-    T2    (pair, property)  →  edge of GM  →  list of subscriptions, binding table
-
 Matching (section 4.2). A publication edge (v, w) looks up v w, v ⋆i, ⋆i w and ⋆i ⋆j, and ⋆i ⋆i only
 if it is a loop. Each edge of GM that it finds takes (v, w) into its binding table and counts one
 for each of its subscriptions. A subscription with as many counts as edges is a candidate: the
 binding tables of its edges are joined, the smallest first, and its constraints are tested.
 
-Beyond the paper: a property may be a star too, a reset concerns every subscription that was
-counted, and the mapping of variables to stars can be *sparse*: variables get their stars by what is
-around them, so that like edges of different subscriptions fall on one edge of GM.
+Beyond the paper: a property may be a star too; a reset concerns every subscription that was
+counted; the mapping of variables to stars can be *sparse*: variables get their stars by what is
+around them, so that like edges of different subscriptions fall on one edge of GM; and joins can be
+*shared*. A star has one meaning within a subscription, so whether the binding tables of two edges
+of GM have a row in common is the same question for all subscriptions that have both edges. It is
+answered once for a publication; a subscription with two edges that do not join is not joined.
 
 Patterns and publications are numbered as for ``PatternIndex``, to compare algorithms and not
 languages. Constraints are those of ``encoding.py``; filters that need Python are left out.
@@ -23,43 +23,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.arrays.hash_table import (
-    EMPTY,
-    SEED,
-    delete_slot,
-    empty_slots,
-    mixed,
-    number_of,
-    put_slot,
-    roomy_slots,
-)
+from tamis.arrays.hash_table import EMPTY, number_of
 from tamis.arrays.jit import kernel
-from tamis.arrays.types import Buckets, Int32s, Int64s
+from tamis.arrays.types import Int8s, Int32s, Int64s
 from tamis.errors import SubscriptionError
 from tamis.graphs.encoding import EncodedPattern
-from tamis.graphs.index import table_of
+from tamis.graphs.index import arrays_of
+from tamis.graphs.merged_graph import (
+    MergedGraph,
+    empty_graph,
+    find_edge,
+    find_pair,
+    insert_edges,
+    pair_hash,
+    remove_edges,
+    roomy,
+    roomy_graph,
+)
 from tamis.graphs.publications import Publications
 from tamis.graphs.search import Work, bind, grown, names_of, new_work, satisfied, unbind
-from tamis.graphs.table import PatternTable
+from tamis.graphs.table import PatternTable, empty_table
 
 _LOW = (1 << 21) - 1
-
-
-class MergedGraph(NamedTuple):
-    """GM; the arrays have room behind what is used."""
-
-    pairs: Buckets
-    """T1: from two vertices to the number of the pair."""
-    pair: Int32s
-    """The vertices of each pair."""
-    properties: Buckets
-    """T2: from a pair and a property to the number of the edge."""
-    edge: Int32s
-    """The pair and the property of each edge."""
-    head: Int32s
-    """The first entry of each edge's list of subscriptions."""
-    entry: Int32s
-    """The subscription of each entry, and the next entry of its list."""
+_STEPS = 100_000
+"""Rows of binding tables that a join tries; a candidate beyond that may match or not."""
+_SHARED = 1 << 12
+"""Pairs of edges that are remembered for a publication."""
 
 
 class EdgeCounts(NamedTuple):
@@ -81,92 +70,25 @@ class EdgeCounts(NamedTuple):
     """The edges of GM whose binding tables have rows."""
 
 
-@kernel
-def pair_hash(v: int, w: int) -> int:
-    """The hash of two vertices; stars are negative."""
-    return mixed(mixed(SEED, v + (1 << 30)), w + (1 << 30))
+class EdgeCount(NamedTuple):
+    """What the first stage finds."""
+
+    touched: int
+    """Subscriptions of which some edge was met."""
+    candidates: int
+    """Those of which as many were met as they have."""
+    rows: int
+    """Rows of all binding tables."""
 
 
-@kernel
-def find_pair(graph: MergedGraph, v: int, w: int) -> int:
-    """The slot of a pair of vertices, or the empty one where it would be."""
-    hash = pair_hash(v, w)
-    at = hash & len(graph.pairs) - 1
-    while graph.pairs[at] != EMPTY:
-        number = number_of(graph.pairs[at])
-        if (
-            graph.pairs[at] >> 32 == hash
-            and graph.pair[number, 0] == v
-            and graph.pair[number, 1] == w
-        ):
-            return at
-        at = at + 1 & len(graph.pairs) - 1
-    return at
+class SharedJoins(NamedTuple):
+    """What is known of pairs of edges of GM and one publication; no arrays if nothing is shared."""
 
-
-@kernel
-def find_edge(graph: MergedGraph, pair: int, label: int) -> int:
-    """The slot of an edge of a pair, or the empty one where it would be."""
-    hash = pair_hash(pair, label)
-    at = hash & len(graph.properties) - 1
-    while graph.properties[at] != EMPTY:
-        number = number_of(graph.properties[at])
-        same = graph.edge[number, 0] == pair and graph.edge[number, 1] == label
-        if graph.properties[at] >> 32 == hash and same:
-            return at
-        at = at + 1 & len(graph.properties) - 1
-    return at
-
-
-@kernel
-def insert_edges(
-    graph: MergedGraph, edges: Int32s, subscription: int, used: Int64s, taken: Int32s
-) -> None:
-    """Algorithm Insert; ``used`` counts pairs, edges and entries, ``taken`` gets edges of GM."""
-    for e in range(len(edges)):
-        v, label, w = edges[e]
-        slot = find_pair(graph, v, w)
-        if graph.pairs[slot] == EMPTY:
-            pair = used[0]
-            graph.pair[pair, 0], graph.pair[pair, 1] = v, w
-            put_slot(graph.pairs, pair_hash(v, w), pair)
-            used[0] += 1
-        else:
-            pair = number_of(graph.pairs[slot])
-        slot = find_edge(graph, pair, label)
-        if graph.properties[slot] == EMPTY:
-            number = used[1]
-            graph.edge[number, 0], graph.edge[number, 1] = pair, label
-            graph.head[number] = -1
-            put_slot(graph.properties, pair_hash(pair, label), number)
-            used[1] += 1
-        else:
-            number = number_of(graph.properties[slot])
-        entry = used[2]
-        graph.entry[entry, 0], graph.entry[entry, 1] = subscription, graph.head[number]
-        graph.head[number] = entry
-        used[2] += 1
-        taken[e] = number
-
-
-@kernel
-def remove_edges(graph: MergedGraph, taken: Int32s, subscription: int) -> None:
-    """Take a subscription out of the lists of its edges; an edge without any leaves T2."""
-    for number in taken:
-        last, at = -1, graph.head[number]
-        while at >= 0 and graph.entry[at, 0] != subscription:
-            last, at = at, graph.entry[at, 1]
-        if at < 0:
-            continue
-        if last >= 0:
-            graph.entry[last, 1] = graph.entry[at, 1]
-        else:
-            graph.head[number] = graph.entry[at, 1]
-        if graph.head[number] < 0:
-            pair, label = graph.edge[number]
-            slot = find_edge(graph, pair, label)
-            if graph.properties[slot] != EMPTY:
-                delete_slot(graph.properties, slot)
+    key: Int64s
+    """By the hash of a pair: the pair; a later one takes the place of an earlier one."""
+    joins: Int8s
+    stars: Int32s
+    """By edge of GM, the stars of its vertices and its property; 0 where there is none."""
 
 
 @kernel
@@ -227,18 +149,24 @@ def count_publication(
 
 @kernel
 def join_candidates(
-    data: Publications, row: int, table: PatternTable, taken: Int32s, counting: EdgeCounts
+    data: Publications,
+    row: int,
+    table: PatternTable,
+    taken: Int32s,
+    counting: EdgeCounts,
+    shared: SharedJoins,
 ) -> Int32s:
     """The second stage: join the binding tables of the candidates, and reset all that was
     counted."""
     work = new_work(512)
     found = np.empty(16, np.int32)
     size = 0
+    shared.key[:] = -1
     for t in range(counting.used[0]):
         at = counting.touched[t]
         start, end = table.first[at], table.first[at + 1]
         if counting.counts[at] >= end - start and _joins(
-            data, row, table, at, taken, counting, work
+            data, row, table, at, taken, counting, work, shared
         ):
             found = grown(found, size + 1)
             found[size] = at
@@ -251,6 +179,53 @@ def join_candidates(
 
 
 @kernel
+def _pairs_join(
+    data: Publications, edges: int, counting: EdgeCounts, work: Work, shared: SharedJoins
+) -> bool:
+    """Whether the smallest binding table of a subscription joins with each of the others."""
+    one = work.high[0]
+    for e in range(1, edges):
+        other = work.high[e]
+        key = one << 32 | other
+        at = pair_hash(one, other) & len(shared.key) - 1
+        if shared.key[at] != key:
+            shared.key[at] = key
+            shared.joins[at] = _tables_join(data, one, other, counting, shared.stars)
+        if not shared.joins[at]:
+            return False
+    return True
+
+
+@kernel
+def _tables_join(
+    data: Publications, one: int, other: int, counting: EdgeCounts, stars: Int32s
+) -> bool:
+    """Whether two binding tables have rows that agree on the stars that both edges have."""
+    ours = counting.rows[one]
+    while ours >= 0:
+        mine = data.spo[counting.row[ours, 0]]
+        theirs = counting.rows[other]
+        while theirs >= 0:
+            if _agree(mine, data.spo[counting.row[theirs, 0]], one, other, stars):
+                return True
+            theirs = counting.row[theirs, 1]
+        ours = counting.row[ours, 1]
+    return False
+
+
+@kernel
+def _agree(mine: int, yours: int, one: int, other: int, stars: Int32s) -> bool:
+    for a in range(3):
+        if stars[one, a] == 0:
+            continue
+        for b in range(3):
+            same_star = (a == 1) == (b == 1) and stars[one, a] == stars[other, b]
+            if same_star and mine >> 42 - 21 * a & _LOW != yours >> 42 - 21 * b & _LOW:
+                return False
+    return True
+
+
+@kernel
 def _joins(
     data: Publications,
     row: int,
@@ -259,9 +234,10 @@ def _joins(
     taken: Int32s,
     counting: EdgeCounts,
     work: Work,
+    shared: SharedJoins,
 ) -> bool:
     """Whether the natural join of the binding tables of a subscription has a row that satisfies
-    its constraints; the smallest table comes first."""
+    its constraints, or there are too many to try; the smallest table comes first."""
     start, edges = table.first[at], table.first[at + 1] - table.first[at]
     for e in range(edges):  # insertion sort by the sizes of the tables
         if counting.rows[taken[start + e]] < 0:
@@ -273,6 +249,9 @@ def _joins(
             place -= 1
         work.high[place] = taken[start + e]
         work.edges[place] = table.edges[start + e]
+    if len(shared.key) and not _pairs_join(data, edges, counting, work, shared):
+        return False
+    steps = 0
     work.binding[: table.variables[at]] = -1
     work.order[:edges] = 0
     work.bound[:edges] = 0
@@ -286,6 +265,9 @@ def _joins(
             continue
         work.low[depth] = counting.row[entry, 1]
         i = counting.row[entry, 0]
+        steps += 1
+        if steps > _STEPS:
+            return True
         if bind(work, depth, data, i) and satisfied(work, depth, data, row, table, at):
             depth += 1
             if depth == edges:
@@ -295,26 +277,32 @@ def _joins(
 
 
 class GToPSS:
-    """Subscriptions by number, in the merged graph; ``sparse`` chooses stars by structure."""
+    """Subscriptions by number, in the merged graph; ``sparse`` chooses stars by structure,
+    ``shared`` joins pairs of edges once for all subscriptions."""
 
-    def __init__(self, *, sparse: bool = False) -> None:
+    def __init__(self, *, sparse: bool = False, shared: bool = False) -> None:
         self.sparse = sparse
+        self.shared = shared
         self._used = np.zeros(3, np.int64)
-        self._graph = MergedGraph(
-            empty_slots(1_024),
-            np.empty((1_024, 2), np.int32),
-            empty_slots(1_024),
-            np.empty((1_024, 2), np.int32),
-            np.empty(1_024, np.int32),
-            np.empty((1_024, 2), np.int32),
-        )
+        self._graph = empty_graph()
         self._stars = np.zeros(2, np.int64)
-        self._patterns: dict[int, EncodedPattern] = {}
-        self._taken: dict[int, Int32s] = {}
-        self._compiled: tuple[PatternTable, Int32s, EdgeCounts] | None = None
+        self._table = empty_table(64, 64, 64, 0)
+        """The subscriptions themselves, by number."""
+        self._taken: Int32s = np.empty(64, np.int32)
+        """For each edge of theirs, the edge of GM."""
+        self._is_there = np.zeros(64, bool)
+        self._size = 0
+        self._counting = _counts(0, 0, 0)
+        nothing = np.empty((0, 3), np.int32)
+        self._sharing = SharedJoins(np.empty(0, np.int64), np.empty(0, np.int8), nothing)
 
     def __len__(self) -> int:
-        return len(self._patterns)
+        return int(np.count_nonzero(self._is_there))
+
+    @property
+    def size(self) -> int:
+        """The number that comes next."""
+        return self._size
 
     @property
     def edges(self) -> int:
@@ -327,43 +315,86 @@ class GToPSS:
         return sum(array.nbytes for array in self._graph)
 
     def insert(self, number: int, pattern: EncodedPattern) -> None:
-        """Algorithm Insert, for a subscription under a small number."""
-        if number in self._patterns:
-            raise SubscriptionError(f"the number {number} of a pattern is in use")
+        """Algorithm Insert, for a subscription under a number that is greater than all before."""
+        if number < self._size:
+            raise SubscriptionError(f"the number {number} of a pattern is, or was, in use")
         edges = np.array(self._starred(pattern), np.int32).reshape(-1, 3)
-        self._reserve(len(edges))
+        self._graph = roomy_graph(self._graph, self._used, len(edges))
         taken = np.empty(len(edges), np.int32)
         insert_edges(self._graph, edges, number, self._used, taken)
-        self._patterns[number] = pattern
-        self._taken[number] = taken
-        self._compiled = None
+        self._append(number, pattern, taken)
+
+    def _append(self, number: int, pattern: EncodedPattern, taken: Int32s) -> None:
+        """Keep a subscription behind the others, for the second stage."""
+        edges, constraint, bound = arrays_of(pattern)
+        start = int(self._table.first[self._size])
+        first = int(self._table.first_constraint[self._size])
+        self._make_room(number + 1, start + len(edges), first + len(bound))
+        table = self._table
+        table.first[self._size : number + 1] = start
+        table.first_constraint[self._size : number + 1] = first
+        table.edges[start : start + len(edges)] = edges
+        self._taken[start : start + len(edges)] = taken
+        table.first[number + 1] = start + len(edges)
+        table.constraint[first : first + len(bound)] = constraint
+        table.bound[first : first + len(bound)] = bound
+        table.first_constraint[number + 1] = first + len(bound)
+        table.variables[number] = len(pattern.variables)
+        self._is_there[number] = True
+        self._size = number + 1
+
+    def _make_room(self, size: int, edges: int, constraints: int) -> None:
+        table = self._table
+        self._table = table._replace(
+            first=roomy(table.first, size + 1),
+            edges=roomy(table.edges, edges),
+            first_constraint=roomy(table.first_constraint, size + 1),
+            constraint=roomy(table.constraint, constraints),
+            bound=roomy(table.bound, constraints),
+            variables=roomy(table.variables, size),
+        )
+        self._taken = roomy(self._taken, edges)
+        if size > len(self._is_there):
+            self._is_there = np.concatenate((self._is_there, np.zeros(2 * size, bool)))
 
     def remove(self, number: int) -> None:
         """Take a subscription out of GM."""
-        if number not in self._patterns:
+        if not 0 <= number < self._size or not self._is_there[number]:
             raise SubscriptionError(f"no pattern has the number {number}")
-        remove_edges(self._graph, self._taken.pop(number), number)
-        del self._patterns[number]
-        self._compiled = None
+        first = self._table.first
+        remove_edges(self._graph, self._taken[first[number] : first[number + 1]], number)
+        self._is_there[number] = False
 
     def match(self, data: Publications) -> list[list[int]]:
         """The numbers of the subscriptions that each publication matches."""
-        table, taken, counting = self._prepared(data)
+        counting, shared = self._prepared(data)
         found = []
         for row in range(len(data)):
             count_publication(self._graph, data, row, self._stars, counting)
-            found.append(join_candidates(data, row, table, taken, counting).tolist())
+            numbers = join_candidates(data, row, self._table, self._taken, counting, shared)
+            found.append(numbers.tolist())
         return found
 
     def stages(
         self, data: Publications, row: int
     ) -> tuple[Callable[[], None], Callable[[], Int32s]]:
         """The two stages for one publication, to be timed apart."""
-        table, taken, counting = self._prepared(data)
+        counting, shared = self._prepared(data)
         return (
             lambda: count_publication(self._graph, data, row, self._stars, counting),
-            lambda: join_candidates(data, row, table, taken, counting),
+            lambda: join_candidates(data, row, self._table, self._taken, counting, shared),
         )
+
+    def counted(self, data: Publications, row: int) -> EdgeCount:
+        """What the first stage finds of one publication."""
+        counting, shared = self._prepared(data)
+        count_publication(self._graph, data, row, self._stars, counting)
+        touched = counting.touched[: counting.used[0]]
+        sizes = np.diff(self._table.first[: self._size + 1])
+        candidates = int((counting.counts[touched] >= sizes[touched]).sum())
+        found = EdgeCount(len(touched), candidates, int(counting.used[1]))
+        join_candidates(data, row, self._table, self._taken, counting, shared)  # which resets
+        return found
 
     def _starred(self, pattern: EncodedPattern) -> list[tuple[int, int, int]]:
         """The edges with stars for variables, numbered from 1 in each subscription."""
@@ -389,48 +420,32 @@ class GToPSS:
             for s, label, o in pattern.edges
         ]
 
-    def _reserve(self, edges: int) -> None:
-        """Make room for so many edges more."""
-        graph, used = self._graph, self._used
-        self._graph = MergedGraph(
-            roomy_slots(graph.pairs, int(used[0]) + edges),
-            _roomy(graph.pair, int(used[0]) + edges),
-            roomy_slots(graph.properties, int(used[1]) + edges),
-            _roomy(graph.edge, int(used[1]) + edges),
-            _roomy(graph.head, int(used[1]) + edges),
-            _roomy(graph.entry, int(used[2]) + edges),
-        )
-
-    def _prepared(self, data: Publications) -> tuple[PatternTable, Int32s, EdgeCounts]:
-        """The subscriptions themselves, by number, and counters for the largest publication."""
+    def _prepared(self, data: Publications) -> tuple[EdgeCounts, SharedJoins]:
+        """Counters for the largest publication, and what is shared."""
         most = int(np.diff(data.first).max(initial=0)) * int((self._stars[0] + 1) ** 2)
         rows = max(1, most * int(self._stars[1] + 1))
-        if self._compiled is None or len(self._compiled[2].row) < rows:
-            size = max(self._patterns, default=-1) + 1
-            every = [self._patterns.get(number, _NOTHING) for number in range(size)]
-            table = table_of(every, np.arange(size, dtype=np.int32))
-            lists = [self._taken[number] for number in range(size) if number in self._taken]
-            taken = np.concatenate([np.empty(0, np.int32), *lists])
-            edges = int(self._used[1])
-            counting = EdgeCounts(
-                np.zeros(size, np.int32),
-                np.empty(size, np.int32),
-                np.full(edges, -1, np.int32),
-                np.zeros(edges, np.int32),
-                np.empty((rows, 2), np.int32),
-                np.zeros(3, np.int64),
-                np.empty(edges, np.int32),
-            )
-            self._compiled = table, taken, counting
-        return self._compiled
+        have = self._counting
+        enough = len(have.row) >= rows and len(have.counts) >= self._size
+        if not enough or len(have.rows) < self._used[1]:
+            self._counting = _counts(2 * self._size, 2 * int(self._used[1]), rows)
+        if self.shared and len(self._sharing.stars) < self._used[1]:
+            graph, edges = self._graph, int(self._used[1])
+            stars = np.zeros((edges, 3), np.int32)
+            stars[:, [0, 2]] = graph.pair[graph.edge[:edges, 0]]
+            stars[:, 1] = graph.edge[:edges, 1]
+            key, joins = np.empty(_SHARED, np.int64), np.empty(_SHARED, np.int8)
+            self._sharing = SharedJoins(key, joins, np.minimum(stars, 0))
+        return self._counting, self._sharing
 
 
-_NOTHING = EncodedPattern((), (), (), ())
-
-
-def _roomy(array: Int32s, size: int) -> Int32s:
-    if size <= len(array):
-        return array
-    larger = np.empty((2 * size, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
+def _counts(subscriptions: int, edges: int, rows: int) -> EdgeCounts:
+    """Counters at their beginning."""
+    return EdgeCounts(
+        np.zeros(subscriptions, np.int32),
+        np.empty(subscriptions, np.int32),
+        np.full(edges, -1, np.int32),
+        np.zeros(edges, np.int32),
+        np.empty((rows, 2), np.int32),
+        np.zeros(3, np.int64),
+        np.empty(edges, np.int32),
+    )

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.sharing import Lockable
-from tamis.arrays.types import Int32s, Int64s
+from tamis.arrays.types import Flags, Int32s, Int64s
 from tamis.errors import SubscriptionError
 from tamis.graphs.encoding import EncodedPattern, encode_pattern
 from tamis.graphs.matches import IndexView, Part
@@ -28,6 +28,7 @@ from tamis.graphs.table import (
     append,
     copy_patterns,
     count_edges,
+    discount,
     empty_table,
     finished,
     order_edges,
@@ -78,6 +79,13 @@ class PatternIndex(Lockable):
     def __contains__(self, number: int) -> bool:
         return 0 <= number < len(self._where) and self._where[number] > 0
 
+    def holds(self, numbers: Int64s) -> Flags:
+        """Which of some numbers have patterns."""
+        within = (numbers >= 0) & (numbers < len(self._where))
+        found: Flags = within.copy()
+        found[within] = self._where[numbers[within]] > 0
+        return found
+
     # Changes.
 
     def add(self, number: int, pattern: Pattern) -> None:
@@ -117,6 +125,12 @@ class PatternIndex(Lockable):
             numbers = np.fromiter(patterns, np.int32, len(patterns))
             self.install(table_of(encoded, numbers))
 
+    def add_new(self, patterns: Mapping[int, Pattern]) -> None:
+        """Register those patterns whose numbers are not in use, of several threads that may do the
+        same."""
+        with self._lock:
+            self.add_many({n: each for n, each in patterns.items() if n not in self})
+
     def install(self, table: PatternTable) -> None:
         """Take in a whole table, whose patterns have no keys yet."""
         with self._lock:
@@ -128,19 +142,18 @@ class PatternIndex(Lockable):
     def remove(self, numbers: Iterable[int]) -> None:
         """Forget patterns; views that are there still see them."""
         with self._lock:
-            gone = list(numbers)
-            for number in gone:
-                if number not in self:
-                    raise SubscriptionError(f"no pattern has the number {number}")
+            gone = np.unique(np.fromiter(numbers, np.int64))
+            there = self.holds(gone)
+            if not there.all():
+                raise SubscriptionError(f"no pattern has the number {gone[~there][0]}")
             self._epoch += 1
-            for number in gone:
-                name, at = divmod(int(self._where[number]), 1 << 32)
-                table = self._tables[name]
-                table.removed[at] = self._epoch
-                edges = table.edges[table.first[at] : table.first[at + 1]]
-                count_edges(edges, self._counts, -1)
-                self._where[number] = 0
-                self._size -= 1
+            names, places = self._where[gone] >> 32, self._where[gone] & 0xFFFFFFFF
+            for name in np.unique(names).tolist():
+                table, own = self._tables[name], places[names == name]
+                table.removed[own] = self._epoch
+                discount(table, own, self._counts)
+            self._where[gone] = 0
+            self._size -= len(gone)
 
     def encoded(self, number: int, pattern: Pattern) -> EncodedPattern:
         """A pattern in terms of the dictionary, which learns those that it does not have."""

@@ -13,7 +13,7 @@ and slower for small ones, and publications are small.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Float64s, Int8s, Int64s, Offsets
 from tamis.errors import LimitError
-from tamis.graphs.reader import named_node, parsed, term_of_node
+from tamis.graphs.reader import named_node, quads_of_graph, term_of_node
 from tamis.graphs.term_syntax import key_of, term_of_key
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.rdf_terms import Iri, RdfLiteral, RdfTerm, RdfTriple, value_of_term
@@ -33,6 +33,11 @@ _EXACT = 2**53
 
 NUMBER, RESOURCE, OTHER, UNDECIDED = range(4)
 """What a comparison with a number says of a term: see ``class_of``."""
+
+
+def fits(graph: Collection[RdfTriple]) -> bool:
+    """Whether the terms of a graph can be numbered for certain."""
+    return 3 * len(graph) <= MOST_TERMS
 
 
 class Publications(NamedTuple):
@@ -114,18 +119,30 @@ class Encoder:
 
     def add_document(self, data: str | bytes, format: str = "n-triples") -> None:
         """Take in one publication as a document; of its terms only their keys are kept."""
+        self._keys += self.keys_of(data, format)
+        self._ends.append(len(self._keys))
+
+    def keys_of(self, data: str | bytes, format: str = "n-triples") -> list[str]:
+        """The keys of the terms of a document, three for each triple."""
         named = named_node()
-        keys = self._keys
-        most = len(keys) + 3 * self._limits.triples
-        for quad in parsed(data, format):
+        keys: list[str] = []
+        left = self._limits.triples
+        for quad in quads_of_graph(data, format, limits=self._limits):
             subject, value = quad.subject, quad.object
-            keys.append(subject.value if type(subject) is named else _key_of_node(subject))
-            keys.append(quad.predicate.value)
-            keys.append(value.value if type(value) is named else _key_of_node(value))
-            if len(keys) > most:
-                limit = self._limits.triples
-                raise LimitError(f"the graph of an event has at most {limit:,} triples")
-        self._ends.append(len(keys))
+            keys += (
+                subject.value if type(subject) is named else _key_of_node(subject),
+                quad.predicate.value,
+                value.value if type(value) is named else _key_of_node(value),
+            )
+            left -= 1
+            if left < 0:
+                most = self._limits.triples
+                raise LimitError(f"the graph of an event has at most {most:,} triples")
+        return keys
+
+    def finish_numbered(self, ids: Int64s, ends: Offsets, keys: list[str]) -> EncodedPublications:
+        """Publications whose terms have numbers, three for each triple; nothing else was added."""
+        return self._arranged_documents(self._documents(ids, ends, keys))
 
     def _numbered_documents(self) -> _Documents:
         """Number the terms of the documents so far, all at once: Arrow does that in a tenth of the
@@ -137,8 +154,11 @@ class Encoder:
         ids = column.indices.to_numpy().astype(np.int64)
         ends = np.array(self._ends, np.int64)
         self._keys, self._ends = [], []
+        return self._documents(ids, ends, distinct)
+
+    def _documents(self, ids: Int64s, ends: Offsets, distinct: list[str]) -> _Documents:
         local, used, first = _localize(ids, ends, len(distinct))
-        if int(np.diff(first).max()) > MOST_TERMS:
+        if int(np.diff(first).max(initial=0)) > MOST_TERMS:
             raise LimitError(f"a graph of more than {MOST_TERMS:,} terms, which is the limit")
         get = self._numbers.get
         known = np.array([get(key, -1) for key in distinct], np.int64)
@@ -191,16 +211,7 @@ class Encoder:
     def finish(self) -> EncodedPublications:
         """All of them, arranged."""
         if self._ends and len(self._first) == 1:
-            found = self._numbered_documents()
-            arrays = _arranged(
-                found.first,
-                found.triples,
-                found.first_term,
-                found.known,
-                found.values,
-                found.classes,
-            )
-            return EncodedPublications(arrays, KeyColumn(found.distinct, found.used))
+            return self._arranged_documents(self._numbered_documents())
         self._flush()
         arrays = _arranged(
             np.array(self._first, np.int64),
@@ -211,6 +222,17 @@ class Encoder:
             np.array(self._class, np.int8),
         )
         return EncodedPublications(arrays, self._terms)
+
+    def _arranged_documents(self, found: _Documents) -> EncodedPublications:
+        arrays = _arranged(
+            found.first,
+            found.triples,
+            found.first_term,
+            found.known,
+            found.values,
+            found.classes,
+        )
+        return EncodedPublications(arrays, KeyColumn(found.distinct, found.used))
 
 
 class _Documents(NamedTuple):

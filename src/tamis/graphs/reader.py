@@ -57,12 +57,7 @@ def read_graph(
 ) -> frozenset[RdfTriple]:
     """The triples of a document, for ``Event(…, graph=…)``; ``base`` resolves relative IRIs."""
     found: set[RdfTriple] = set()
-    for quad in _quads(data, format, base, limits):
-        if format in _DATASETS and quad.graph_name != _default_graph():
-            raise EventError(
-                f"the document has the named graph {str(quad.graph_name)[:100]}: "
-                "read_publications() reads several graphs"
-            )
+    for quad in quads_of_graph(data, format, base, limits):
         found.add(triple_of_quad(quad))
         _check_size(found, limits)
     return frozenset(found)
@@ -129,7 +124,7 @@ def _terms_of_column(column: Any) -> list[RdfTerm]:
     return found
 
 
-def parsed(data: str | bytes, format: str, base: str | None = None) -> Iterator[Any]:
+def _parsed(data: str | bytes, format: str, base: str | None = None) -> Iterator[Any]:
     """The quads of a document as pyoxigraph gives them; what is wrong with it is an EventError."""
     pyoxigraph = _pyoxigraph()
     rdf_format = getattr(pyoxigraph.RdfFormat, FORMATS[format])
@@ -137,6 +132,25 @@ def parsed(data: str | bytes, format: str, base: str | None = None) -> Iterator[
         yield from pyoxigraph.parse(data, format=rdf_format, base_iri=base)
     except (SyntaxError, ValueError) as error:
         raise EventError(f"the graph is not valid {format}: {error}") from error
+
+
+def quads_of_graph(
+    data: str | bytes, format: str, base: str | None = None, limits: Limits = LIMITS
+) -> Iterator[Any]:
+    """The quads of a document with one graph, which has no name."""
+    quads = _quads(data, format, base, limits)
+    return _unnamed(quads) if format in _DATASETS else quads
+
+
+def _unnamed(quads: Iterator[Any]) -> Iterator[Any]:
+    default = _default_graph()
+    for quad in quads:
+        if quad.graph_name != default:
+            raise EventError(
+                f"the document has the named graph {str(quad.graph_name)[:100]}: "
+                "read_publications() reads several graphs"
+            )
+        yield quad
 
 
 def named_node() -> Any:
@@ -158,7 +172,7 @@ def _quads(data: str | bytes, format: str, base: str | None, limits: Limits) -> 
                 f"the XML declares an entity at index {entity.start()}: entities are refused, "
                 "write in full what they stand for"
             )
-    return parsed(data, format, base)
+    return _parsed(data, format, base)
 
 
 def _pyoxigraph() -> Any:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.arrays.array_file import open_arrays
 from tamis.arrays.array_writer import save_arrays
@@ -31,6 +33,11 @@ LAYOUT = 1
 
 def save_index(path: str | os.PathLike[str], index: PatternIndex) -> None:
     """Write an index, atomically; its segments are merged first."""
+    save_arrays(path, arrays_of_index(index), {"content": CONTENT, "layout": LAYOUT})
+
+
+def arrays_of_index(index: PatternIndex) -> dict[str, NDArray[Any]]:
+    """An index as flat arrays; its segments are merged first."""
     import pyarrow as pa
 
     segment, numbers, filters = index.contents()
@@ -39,7 +46,7 @@ def save_index(path: str | os.PathLike[str], index: PatternIndex) -> None:
     texts = [json.dumps(to_json(_carrier(each))) for each in filters.values()]
     arrays |= string_arrays(pa.array(texts, pa.large_string()), "filters")
     arrays["filters/numbers"] = np.array(list(filters), np.int64)
-    save_arrays(path, arrays, {"content": CONTENT, "layout": LAYOUT})
+    return arrays
 
 
 def load_index(
@@ -50,16 +57,27 @@ def load_index(
     if file.header.get("content") != CONTENT or file.header.get("layout") != LAYOUT:
         raise StorageError(f"{os.fspath(path)} is no index of patterns, or of another version")
     try:
-        table = PatternTable(**{name: file[f"table/{name}"] for name in PatternTable._fields})
-        terms = strings_of(file, "terms", verify).to_pylist()
-        texts = strings_of(file, "filters", verify).to_pylist()
-        numbers = file["filters/numbers"].tolist()
-        filters = {
-            number: _filters(json.loads(str(text)), limits) for number, text in zip(numbers, texts)
-        }
+        return index_of_arrays(file, limits, verify=verify)
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{os.fspath(path)} is no whole index of patterns: {error}") from error
-    return PatternIndex.restored(
+
+
+def index_of_arrays(
+    arrays: Mapping[str, NDArray[Any]],
+    limits: Limits = LIMITS,
+    kind: type[PatternIndex] = PatternIndex,
+    *,
+    verify: bool = False,
+) -> PatternIndex:
+    """The index of ``arrays_of_index``; the arrays stay where they are."""
+    table = PatternTable(**{name: arrays[f"table/{name}"] for name in PatternTable._fields})
+    terms = strings_of(arrays, "terms", verify).to_pylist()
+    texts = strings_of(arrays, "filters", verify).to_pylist()
+    numbers = arrays["filters/numbers"].tolist()
+    filters = {
+        number: _filters(json.loads(str(text)), limits) for number, text in zip(numbers, texts)
+    }
+    return kind.restored(
         table, {str(term): number for number, term in enumerate(terms)}, filters, limits
     )
 

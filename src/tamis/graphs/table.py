@@ -116,6 +116,13 @@ def count_edges(edges: Int32s, counts: Int32s, change: int) -> None:
 
 
 @kernel
+def discount(table: PatternTable, places: Int64s, counts: Int32s) -> None:
+    """Note that some patterns of a table go."""
+    for at in places:
+        count_edges(table.edges[table.first[at] : table.first[at + 1]], counts, -1)
+
+
+@kernel
 def order_edges(edges: Int32s, counts: Int32s) -> None:
     """Put the access edge of one pattern first, then always what has the most bound places."""
     best, least = 0, np.int64(np.iinfo(np.int64).max)

@@ -10,9 +10,10 @@ neither of which an IRI may contain.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from tamis.errors import EventError, SubscriptionError
-from tamis.model.rdf_terms import XSD, BlankNode, Iri, RdfLiteral, RdfTerm
+from tamis.model.rdf_terms import XSD, BlankNode, Iri, RdfLiteral, RdfTerm, RdfTriple
 
 STRING = XSD + "string"
 _TERM = re.compile(
@@ -41,6 +42,17 @@ def parse_term(text: str) -> RdfTerm:
         raise EventError(str(error)) from error
 
 
+def parse_triples(text: str) -> Iterator[RdfTriple]:
+    """The triples of a document of N-Triples, as ``text_of_term`` writes their terms."""
+    for line in text.splitlines():
+        found = [_term(each) for each in _TERM.finditer(line)]
+        subject, predicate, value = found if len(found) == 3 else (None, None, None)
+        if isinstance(subject, RdfLiteral) or subject is None or not isinstance(predicate, Iri):
+            raise EventError(f"{line[:100]!r} is not a triple")
+        assert value is not None
+        yield subject, predicate, value
+
+
 def _term(found: re.Match[str]) -> RdfTerm:
     if (iri := found["iri"]) is not None:
         return Iri(_unescaped(iri))
@@ -66,6 +78,24 @@ def _character(found: re.Match[str]) -> str:
     elif escape in _PLAIN:
         return _PLAIN[escape]
     raise EventError(f"{found[0]!r} stands for no character")
+
+
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+
+
+def text_of_term(term: RdfTerm) -> str:
+    """A term in the syntax of N-Triples."""
+    if isinstance(term, Iri):
+        return f"<{term.value}>"
+    if isinstance(term, BlankNode):
+        return f"_:{term.label}"
+    suffix = f"^^<{term.datatype}>" if term.language is None else f"@{term.language}"
+    return f'"{term.lexical.translate(_ESCAPES)}"{suffix}'
+
+
+def document_of(graph: Iterable[RdfTriple]) -> str:
+    """Triples as a document of N-Triples."""
+    return "".join(f"{' '.join(map(text_of_term, triple))} .\n" for triple in graph)
 
 
 def key_of(term: RdfTerm) -> str:

@@ -75,7 +75,7 @@ class Cursor:
             tokens.pop()
         tokens += ("", "")
         self.tokens = tokens
-        self.keys = [token.lower() for token in tokens] if self._has_capitals else tokens
+        self.keys = list(map(str.lower, tokens)) if self._has_capitals else tokens
         self.index = 0
         self.key = self.keys[0]
 

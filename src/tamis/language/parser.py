@@ -28,7 +28,7 @@ from tamis.errors import ParseError, SubscriptionError, TamisError, suggestion
 from tamis.language.attribute_tests import TESTS, ignoring_case, negated_test, read_list
 from tamis.language.cursor import CONVERSIONS, Cursor
 from tamis.language.filters import FILTER_TESTS, filter_function, rdf_constant
-from tamis.language.lexer import RDF_TOKEN, shown, sort_of
+from tamis.language.lexer import RDF_TOKEN, shown, sort_of, string_value
 from tamis.language.patterns import read_pattern, read_prefixes
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
 from tamis.model.paths import RESERVED, format_path, parse_path
@@ -43,6 +43,7 @@ from tamis.predicates.expression import (
     Not,
     Or,
     Pattern,
+    TextTest,
     TruthTest,
     all_of,
     any_of,
@@ -149,6 +150,10 @@ class Parser(Cursor):
             word = self.key
             parts = [self.as_expression(left, start)]
             while self.key == word:
+                if type(parts[-1]) is TextTest:
+                    self.add_alike(parts, parts[-1], start)
+                    if self.key != word:
+                        break
                 start = self.advance() + 1
                 part = self.joined(strength + 1)
                 if not isinstance(part, Expression):
@@ -156,6 +161,35 @@ class Parser(Cursor):
                 parts.append(part)
             left = _MAKERS[strength](*parts)
         return left
+
+    def add_alike(self, parts: list[Expression], test: TextTest, start: int) -> None:
+        """Add the tests of texts that follow and differ from the one before, which began at
+        ``start``, in their texts alone: long lists of such tests are common."""
+        tokens, keys, first = self.tokens, self.keys, self.index
+        step, text = first - start + 1, first - 1 - 2 * test.ignore_case
+        name, words, ending = tokens[start], keys[start + 1 : text], keys[text + 1 : first]
+        if not words or self.names.get(name) != test.attribute:
+            return  # it stands in parentheses
+        word, ends = keys[first], (keys[first], ")", "")
+        while (
+            keys[first] == word
+            and tokens[first + 1] == name
+            and keys[first + 2 : (text := text + step)] == words
+            and keys[text + 1 : first + step] == ending
+            and keys[first + step] in ends
+        ):
+            if CONVERSIONS.get(tokens[text][:1]) is not string_value:
+                break
+            try:
+                constant = Constant(string_value(tokens[text]))
+                part = TextTest(test.attribute, test.operator, constant, test.ignore_case)
+            except (SubscriptionError, ValueError):
+                break  # the same is said, with its place, when it is read alone
+            parts.append(part)
+            self.literals.append((constant, string_value))
+            first += step
+        self.index = first
+        self.key = keys[first]
 
     def negation(self) -> Clause:
         if self.key != self.negator:

@@ -12,6 +12,7 @@ from tamis.matching.batch import Batch
 from tamis.matching.protocol import Matcher
 from tamis.matching.setting import Setting, Slot
 from tamis.model.kinds import Value
+from tamis.model.paths import Path
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,6 +95,14 @@ class NamesAttributes(Protocol):
 
     def keys(self) -> frozenset[str] | None:
         """The outermost keys of these; None if any may matter."""
+
+
+@runtime_checkable
+class NamesPaths(Protocol):
+    """A view that knows which attributes its subscriptions look at."""
+
+    def paths(self) -> frozenset[Path] | None:
+        """Their paths; None if any may matter."""
 
 
 @runtime_checkable

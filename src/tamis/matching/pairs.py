@@ -1,5 +1,5 @@
 """Pairs of an event's row and a subscription's slot: what every matcher gives, and how they are
-made distinct, limited and decided.
+made distinct and limited.
 
     row      0    0    2    2
     slot     7    9    7    4
@@ -9,7 +9,7 @@ made distinct, limited and decided.
 Most pairs come from boxes and say no more than that they match. The answer is there where the
 oracle was asked: with the substitution that it found, or with the reason why a pair is incomplete.
 Open pairs are undecided: what they need is expensive, so that it is done for many of them together
-(``Setting.defers``).
+(``LeafKinds.defers``).
 """
 
 from __future__ import annotations
@@ -22,11 +22,8 @@ from numpy.typing import NDArray
 
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Answers, Flags
-from tamis.bindings.evaluation import Answer, Trial
-from tamis.matching.batch import Batch
-from tamis.matching.setting import Setting, Slot
-from tamis.model.events.event import Event
-from tamis.predicates.truth import FAILED, TRUE
+from tamis.bindings.evaluation import Answer
+from tamis.predicates.truth import FAILED
 
 
 class Pairs(NamedTuple):
@@ -59,10 +56,10 @@ class Pairs(NamedTuple):
 class Hits(NamedTuple):
     """What one event matches."""
 
-    slots: list[Slot]
-    answers: Mapping[Slot, Answer] = {}
+    slots: list[int]
+    answers: Mapping[int, Answer] = {}
     """What the oracle has to say besides: solutions, and of slots that are incomplete why."""
-    open: Sequence[Slot] = ()
+    open: Sequence[int] = ()
     """Slots that are undecided."""
 
 
@@ -117,35 +114,6 @@ def limited(found: Iterable[Pairs], rows: int, limit: int | None) -> Iterator[Pa
         yield pairs.take(kept)
 
 
-def answered(pairs: Pairs, batch: Batch, setting: Setting) -> Pairs:
-    """Those of some pairs that the oracle finds to match, or cannot tell; and the open ones."""
-    if setting.defers is None or not len(pairs.row):
-        return _asked(pairs, batch, setting)
-    open_ = setting.defers(pairs.slot)
-    if open_.all():
-        return pairs._replace(open=open_)
-    deferred = pairs.take(open_)._replace(open=np.ones(open_.sum(), bool))
-    return joined([deferred, _asked(pairs.take(~open_), batch, setting)])
-
-
-def _asked(pairs: Pairs, batch: Batch, setting: Setting) -> Pairs:
-    """Those of some pairs that the oracle finds to match, or cannot tell."""
-    answers = np.empty(len(pairs.row), np.object_)
-    kept = np.zeros(len(pairs.row), bool)
-    trial: Trial | None = None
-    last = -1
-    for place, (row, slot) in enumerate(zip(pairs.row.tolist(), pairs.slot.tolist())):
-        if trial is None or row != last:
-            trial, last = Trial(batch.event(row), setting.world), row
-        answer = trial.answer(setting.expressions(slot))
-        if answer.truth in (TRUE, FAILED):
-            kept[place] = True
-            answers[place] = answer if answer.says_more else None
-    found = pairs.take(kept)
-    said = answers[kept]
-    return found if all(each is None for each in said) else found._replace(answer=said)
-
-
 def hits_of(pairs: Pairs) -> Hits:
     """What the pairs of one event say."""
     if pairs.open is not None:
@@ -156,26 +124,6 @@ def hits_of(pairs: Pairs) -> Hits:
     said = zip(pairs.slot.tolist(), pairs.answer)
     answers = {slot: answer for slot, answer in said if answer is not None}
     return Hits(pairs.take(~pairs.failed()).slot.tolist(), answers)
-
-
-def asked_hits(event: Event, slots: Iterable[Slot], setting: Setting) -> Hits:
-    """Those of some subscriptions that the oracle finds one event to match, or cannot tell; and
-    the open ones."""
-    deferred: list[Slot] = []
-    if setting.defers is not None:
-        every = np.fromiter(slots, np.int32)
-        open_ = setting.defers(every)
-        deferred, slots = every[open_].tolist(), every[~open_].tolist()
-    trial = Trial(event, setting.world)
-    found: list[Slot] = []
-    answers: dict[Slot, Answer] = {}
-    for slot in slots:
-        answer = trial.answer(setting.expressions(slot))
-        if answer.truth == TRUE:
-            found.append(slot)
-        if answer.says_more:
-            answers[slot] = answer
-    return Hits(found, answers, deferred)
 
 
 @kernel

@@ -9,7 +9,8 @@ import numpy as np
 
 from tamis.arrays.sharing import Lockable
 from tamis.matching.batch import Batch
-from tamis.matching.pairs import Hits, Pairs, answered, asked_hits, limited
+from tamis.matching.oracle import answered, asked_hits
+from tamis.matching.pairs import Hits, Pairs, limited
 from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
@@ -77,8 +78,8 @@ class ScanView(NamedTuple):
             yield from limited([found], len(batch), limit)
 
     def _own(self) -> Setting:
-        """The setting with these expressions; nothing is deferred, for the oracle decides all."""
-        return self.setting._replace(expressions=self.expressions.__getitem__, defers=None)
+        """The setting with these expressions; nothing is left open, for the oracle decides all."""
+        return self.setting._replace(expressions=self.expressions.__getitem__, leaves=None)
 
 
 class ScanLoad:

@@ -11,14 +11,34 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays.jit import kernel
 from tamis.arrays.sharing import Lockable
-from tamis.arrays.types import Flags, Float64s, Int32s
+from tamis.arrays.types import Float64s, Int32s, Truths
+from tamis.predicates.truth import FAILED, TRUE
 
 PRIOR = 2.0
 """Results that the prior of a call counts for."""
 MEMORY = 1_000.0
 """Results beyond which old ones fade by halves."""
 _UNKNOWN = 1 / 3
+
+
+@kernel
+def note_results(seen: Float64s, true: Float64s, leaf: Int32s, truth: Truths) -> tuple[int, int]:
+    """Count results by leaf, old ones fading; how many there are, and how many are true."""
+    count = count_true = 0
+    for place in range(len(leaf)):
+        if truth[place] == FAILED:
+            continue
+        n, is_true = leaf[place], truth[place] == TRUE
+        seen[n] += 1
+        true[n] += is_true
+        count += 1
+        count_true += is_true
+        if seen[n] > MEMORY:
+            seen[n] /= 2
+            true[n] /= 2
+    return count, count_true
 
 
 class Estimates(Lockable):
@@ -29,18 +49,16 @@ class Estimates(Lockable):
         self._seen, self._true = np.zeros(64), np.zeros(64)
         self._all_seen, self._all_true = np.zeros(8), np.zeros(8)
 
-    def note(self, leaf: Int32s, operator: Int32s, is_true: Flags) -> None:
-        """Note results."""
+    def note(self, leaf: Int32s, operator: int, truth: Truths) -> None:
+        """Note results of leaves of one operator; those that failed say nothing."""
         with self._lock:
-            self._grow(int(leaf.max(initial=0)), int(operator.max(initial=0)))
-            np.add.at(self._seen, leaf, 1.0)
-            np.add.at(self._true, leaf[is_true], 1.0)
-            np.add.at(self._all_seen, operator, 1.0)
-            np.add.at(self._all_true, operator[is_true], 1.0)
-            for seen, true in ((self._seen, self._true), (self._all_seen, self._all_true)):
-                full = seen > MEMORY
-                seen[full] /= 2
-                true[full] /= 2
+            self._grow(int(leaf.max(initial=0)), operator)
+            seen, true = note_results(self._seen, self._true, leaf, truth)
+            self._all_seen[operator] += seen
+            self._all_true[operator] += true
+            while self._all_seen[operator] > MEMORY:
+                self._all_seen[operator] /= 2
+                self._all_true[operator] /= 2
 
     def _grow(self, leaf: int, operator: int) -> None:
         if leaf >= len(self._seen):

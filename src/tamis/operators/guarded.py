@@ -27,6 +27,7 @@ from tamis.operators.breaker import FAILURES, Breaker
 from tamis.operators.operator import Operator
 
 if TYPE_CHECKING:
+    from tamis.arrays.types import Flags, Int32s
     from tamis.operators.pools import Pool
 
 CACHE = 10_000
@@ -128,6 +129,28 @@ class GuardedOperator(Lockable):
             self._remember(fresh)
         return [known[key] for key in keys]
 
+    def call_table(
+        self, events: Sequence[Event], arguments: Sequence[tuple[Any, ...]], event: Int32s,
+        argument: Int32s,
+    ) -> Sequence[Any] | Flags:  # fmt: skip
+        """The result of each call, given by numbers of events and arguments, each of which is there
+        once; an array, if the operator gives one."""
+        if not self.operator.cacheable and not self.breaker.is_open:
+            subjects = self._prepared(events)
+            pool, begin = self._pool, time.perf_counter()
+            if Failure not in set(map(type, subjects)):
+                (given,) = pool.run([(subjects, arguments, event, argument)])
+                if type(given).__name__ == "ndarray" and given.shape == event.shape:
+                    self.counts.batches += 1
+                    self._measure(time.perf_counter() - begin, len(event))
+                    self.breaker.succeeded()
+                    found: Flags = given
+                    return found
+        return self.call_many(
+            list(map(events.__getitem__, event.tolist())),
+            list(map(arguments.__getitem__, argument.tolist())),
+        )
+
     def _remember(self, fresh: dict[Hashable, Any]) -> None:
         with self._lock:
             for key, given in fresh.items():
@@ -159,16 +182,16 @@ class GuardedOperator(Lockable):
         self, events: Sequence[Event], arguments: Sequence[tuple[Any, ...]]
     ) -> Sequence[Any]:
         subjects = self._prepared(events)
+        pool = self._pool  # starting it is no part of a call
         begin = time.perf_counter()
-        if subjects is not events and any(isinstance(each, Failure) for each in subjects):
+        if subjects is not events and Failure in set(map(type, subjects)):
             given: Sequence[Any] = self._with_unprepared(subjects, arguments)
         elif self.operator.batch:
             given = self._batch(subjects, arguments)
         else:
-            given = self._pool.run([(one, *rest) for one, rest in zip(subjects, arguments)])
+            given = pool.run([(one, *rest) for one, rest in zip(subjects, arguments)])
         self._measure(time.perf_counter() - begin, len(events))
-        self._count_failures(given)
-        return given
+        return self._checked(given)
 
     def _with_unprepared(
         self, subjects: Sequence[Any], arguments: Sequence[tuple[Any, ...]]
@@ -191,7 +214,7 @@ class GuardedOperator(Lockable):
     ) -> Sequence[Any]:
         """What a batch form gives; one call at a time if it raises."""
         self.counts.batches += 1
-        (given,) = self._pool.run([(subjects, arguments)])
+        (given,) = self._pool.run([self._request(subjects, arguments)])
         problem = ""
         if isinstance(given, Failure):
             problem = given.problem
@@ -199,11 +222,9 @@ class GuardedOperator(Lockable):
             what = f"{len(given)} results" if hasattr(given, "__len__") else type(given).__name__
             problem = f"gave {what} for {len(subjects)} calls of its batch form"
         if not problem:
-            if type(given) is not list:
-                given = list(given)
-            if any(issubclass(kind, Exception) for kind in set(map(type, given))):
-                given = [Failure.raised(e) if isinstance(e, Exception) else e for e in given]
-            return given
+            if hasattr(given, "tolist"):
+                given = given.tolist()
+            return given if type(given) is list else list(given)
         self.breaker.failed(problem)
         if len(subjects) == 1 or self.breaker.is_open:
             return [Failure(problem)] * len(subjects)
@@ -212,10 +233,25 @@ class GuardedOperator(Lockable):
             found += self._batch([subject], [argument])
         return found
 
-    def _count_failures(self, given: Sequence[Any]) -> None:
-        if Failure not in set(map(type, given)):
+    def _request(
+        self, subjects: Sequence[Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> tuple[Any, ...]:
+        """What a batch form gets."""
+        if self.operator.batch != "table":
+            return subjects, arguments
+        import numpy as np
+
+        each = np.arange(len(subjects), dtype=np.int32)
+        return subjects, arguments, each, each
+
+    def _checked(self, given: Sequence[Any]) -> Sequence[Any]:
+        """The same results, with failures for errors, and all failures counted."""
+        kinds = set(map(type, given))
+        if any(issubclass(kind, Exception) for kind in kinds):
+            given = [Failure.raised(e) if isinstance(e, Exception) else e for e in given]
+        elif Failure not in kinds:
             self.breaker.succeeded()
-            return
+            return given
         failures = [each for each in given if type(each) is Failure]
         if len(failures) < len(given):
             self.breaker.succeeded()
@@ -223,6 +259,7 @@ class GuardedOperator(Lockable):
         if len(failures) == len(given) and not self.operator.batch:
             for each in failures:
                 self.breaker.failed(each.problem)
+        return given
 
     def _measure(self, seconds: float, calls: int) -> None:
         self.counts.calls += calls
@@ -239,17 +276,19 @@ class GuardedOperator(Lockable):
             return events
         if not SESSION.depth and len(SESSION.prepared) > 16:
             SESSION.prepared.clear()
-        new = {id(event): event for event in events if (prepare, id(event)) not in SESSION.prepared}
+        distinct = dict(zip(map(id, events), events))
+        new = [each for key, each in distinct.items() if (prepare, key) not in SESSION.prepared]
         if new:
             begin = time.perf_counter()
-            for event, made in zip(new.values(), self._prepare(prepare, list(new.values()))):
+            for event, made in zip(new, self._prepare(prepare, new)):
                 SESSION.prepared[prepare, id(event)] = event, made
             seconds = time.perf_counter() - begin
             self.counts.prepared += len(new)
             self.counts.seconds += seconds
             if self.operator.prepare_cost is None:
                 self.prepare_cost = _blended(self.prepare_cost, seconds / len(new))
-        return [SESSION.prepared[prepare, id(event)][1] for event in events]
+        found = {key: SESSION.prepared[prepare, key][1] for key in distinct}
+        return list(map(found.__getitem__, map(id, events)))
 
     def _prepare(self, prepare: Callable[..., Any], events: list[Event]) -> Sequence[Any]:
         if self.operator.batch:

@@ -7,7 +7,7 @@ once. The decider asks the kinds in turn; the last one, plain parts, takes all t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from tamis.arrays.sharing import Lockable
 from tamis.arrays.types import Int32s, Truths
 from tamis.bindings.calls import argument_values, numbered_variables, read_result, variable_columns
-from tamis.bindings.evaluation import Trial
+from tamis.bindings.evaluation import Trial, World
 from tamis.bindings.substitution import Rows
+from tamis.graphs.index import PatternIndex
+from tamis.graphs.publications import fits
 from tamis.model.events.event import Event
 from tamis.operators.formulas import filtered_call
 from tamis.operators.guarded import GuardedOperators
 from tamis.operators.residues import Residues
 from tamis.predicates.expression import Call, Expression, Pattern
+from tamis.predicates.truth import FALSE, TRUE, UNKNOWN
 
 _CHEAP = 1e-9
 _UNMEASURED = 1e-5
@@ -90,6 +93,7 @@ class CallLeaves(Lockable):
         self._operators = operators
         self._most_rows = most_rows
         self._arguments = np.empty(0, np.object_)  # by leaf, from its first call on
+        self._known = np.zeros(0, np.bool_)
         self._columns: dict[int, list[int]] = {}  # of those with variables
 
     def takes(self, node: Expression) -> bool:
@@ -106,7 +110,7 @@ class CallLeaves(Lockable):
     def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
         """The results of calls of one operator."""
         arguments = self._arguments_of(leaf, sight.leaves)
-        if self._columns.keys().isdisjoint(leaf.tolist()):
+        if not self._has_columns(leaf):
             found = self._called(leaf, row, arguments, sight)
             for place, rows in found.rows.items():
                 if rows.problem:
@@ -131,9 +135,19 @@ class CallLeaves(Lockable):
         first = sight.leaves[leaf[0]]
         assert isinstance(first, Call)
         guarded = self._operators[first.name]
-        events = sight.events[row].tolist()
-        given = guarded.call_many(events, arguments.tolist())
-        if set(map(type, given)) == {bool} and self._columns.keys().isdisjoint(leaf.tolist()):
+        given: Any
+        if guarded.operator.batch == "table":
+            rows_, event = distinct(row)
+            leaves, argument = distinct(leaf)
+            several = self._arguments[leaves].tolist()
+            given = guarded.call_table(sight.events[rows_].tolist(), several, event, argument)
+            if isinstance(given, np.ndarray):
+                if given.dtype == np.bool_ and not self._has_columns(leaf):
+                    return Results(given.astype(np.int8), {}, len(given))
+                given = given.tolist()
+        else:
+            given = guarded.call_many(sight.events[row].tolist(), arguments.tolist())
+        if set(map(type, given)) == {bool} and not self._has_columns(leaf):
             return Results(np.array(given, np.int8), {}, len(given))
         rows = {
             place: read_result(raw, self._columns.get(number, []), self._most_rows)
@@ -142,22 +156,35 @@ class CallLeaves(Lockable):
         truth = np.array([each.truth for each in rows.values()], np.int8)
         return Results(truth, rows, len(given))
 
+    def _has_columns(self, leaf: Int32s) -> bool:
+        """Whether any of some leaves has variables."""
+        return bool(self._columns) and not self._columns.keys().isdisjoint(leaf.tolist())
+
     def _arguments_of(self, leaf: Int32s, leaves: Sequence[Expression]) -> NDArray[np.object_]:
         """The arguments of leaves, as operators get them; several threads may ask."""
         with self._lock:
             if len(leaves) > len(self._arguments):
                 more = np.empty(2 * len(leaves) - len(self._arguments), np.object_)
                 self._arguments = np.concatenate((self._arguments, more))
-            new = [n for n, each in zip(leaf.tolist(), self._arguments[leaf]) if each is None]
-            for number in set(new):
+                self._known = np.concatenate((self._known, np.zeros(len(more), np.bool_)))
+            for number in set(leaf[~self._known[leaf]].tolist()):
                 node = leaves[number]
                 assert isinstance(node, Call)
                 columns = variable_columns(numbered_variables(node)[1])
                 if columns:
                     self._columns[number] = columns
                 self._arguments[number] = argument_values(node)
+                self._known[number] = True
             found: NDArray[np.object_] = self._arguments[leaf]
             return found
+
+
+def distinct(numbers: Int32s) -> tuple[Int32s, Int32s]:
+    """Distinct numbers from 0 on, ascending, and the place of each number among them."""
+    seen = np.zeros(int(numbers.max()) + 1, bool)
+    seen[numbers] = True
+    place = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(seen).astype(np.int32), place[numbers]
 
 
 class FilteredLeaves:
@@ -193,9 +220,13 @@ class FilteredLeaves:
 
 
 class PatternLeaves:
-    """Graph patterns, one graph at a time."""
+    """Graph patterns: all that are asked for about some graphs are looked up at once."""
 
     name = "patterns"
+
+    def __init__(self, world: World) -> None:
+        self._index = PatternIndex(world.limits)
+        self._taxonomy = world.taxonomies.default
 
     def takes(self, node: Expression) -> bool:
         """Whether it is a pattern."""
@@ -206,11 +237,29 @@ class PatternLeaves:
         return Cost(_OF_A_PATTERN)
 
     def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
-        """The truths; the tables stay with the trials."""
-        pairs = zip(leaf.tolist(), row.tolist())
-        nodes = ((sight.leaves[one], sight.trial(other).patterns) for one, other in pairs)
-        found = [table.table(node)[0].truth for node, table in nodes if isinstance(node, Pattern)]
-        return Results(np.array(found, np.int8), {})
+        """The truths; what the index cannot tell, the oracle does."""
+        self._learn(leaf, sight.leaves)
+        truth = np.full(len(leaf), FALSE, np.int8)
+        rows, place = np.unique(row, return_inverse=True)
+        events = sight.events[rows].tolist()
+        lacking = np.array([event.graph is None for event in events], bool)
+        small = [event.graph or () if fits(event.graph or ()) else () for event in events]
+        truth[lacking[place]] = UNKNOWN
+        view = self._index.view(self._taxonomy)
+        found = view.match_graphs(small)
+        keys = found.row.astype(np.int64) << 32 | found.number
+        asked = place.astype(np.int64) << 32 | leaf
+        truth[np.isin(asked, keys) & ~lacking[place]] = TRUE
+        large = np.array([not fits(event.graph or ()) for event in events], bool)
+        untold = np.isin(asked, keys[found.exceeded]) | large[place]
+        for at in np.flatnonzero(untold).tolist():
+            truth[at] = sight.trial(int(row[at])).truth_of(sight.leaves[leaf[at]])
+        return Results(truth, {})
+
+    def _learn(self, leaf: Int32s, leaves: Sequence[Expression]) -> None:
+        new = np.unique(leaf[~self._index.holds(leaf.astype(np.int64))]).tolist()
+        patterns = {number: leaves[number] for number in new}
+        self._index.add_new({n: each for n, each in patterns.items() if isinstance(each, Pattern)})
 
 
 class PlainLeaves:

@@ -60,8 +60,11 @@ class Operator:
     """Work for the event alone; of a batch form, for a list of events."""
     prepare_cost: float | None = None
     """Seconds of that for one event, if you know."""
-    batch: bool = False
-    """Whether the function takes many calls at once: ``function(events, arguments)``."""
+    batch: bool | Literal["table"] = False
+    """Whether the function takes many calls at once: ``function(events, arguments)``. As a
+    ``"table"`` it gets each distinct event and each distinct arguments once, and two arrays that
+    say which of them belong to each call, ``function(events, arguments, event, argument)``; it may
+    return an array of booleans."""
     runs: Runs = "here"
     timeout: float | None = None
     """Seconds after which nobody waits for a call, or a batch of calls, any longer."""

@@ -42,7 +42,7 @@ _DECLARED: dict[str, Operator] = {}
 
 
 @overload
-def operator(function: Callable[..., Any], /) -> Operator: ...
+def operator(function: Callable[..., Any] | Operator, /) -> Operator: ...
 
 
 @overload
@@ -54,9 +54,11 @@ def operator(
 def operator(given: Any = None, /, **settings: Any) -> Any:
     """Declare a function as an operator that every engine knows, by its name.
 
-    ``@operator`` alone, or with a signature and the fields of ``Operator``. Declaring a name again
-    replaces it, for engines that are made afterwards.
+    ``@operator`` alone, or with a signature and the fields of ``Operator``; or call it with an
+    ``Operator``. Declaring a name again replaces it, for engines that are made afterwards.
     """
+    if isinstance(given, Operator):
+        return _declared(given)
     if callable(given):
         return _declared(Operator(given))
 

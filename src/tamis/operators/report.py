@@ -86,23 +86,7 @@ class CallPlan:
 
 def call_plan(decider: Decider) -> CallPlan:
     """The plan of a decider."""
-    residues = decider.residues
-    used: dict[int, int] = {}
-    for leaf in residues.uses():
-        used[leaf] = used.get(leaf, 0) + 1
-    numbers = [n for n, node in enumerate(residues.leaves) if isinstance(node, Call)]
-    found: list[PlannedCall] = []
-    if numbers:
-        leaves = np.array(numbers, np.int32)
-        expectation = decider.expectation(leaves, *decider._numbers(leaves))
-        for place, number in enumerate(numbers):
-            chance, seconds = float(expectation.chance[place]), float(expectation.cost[place])
-            count = used.get(number, 0)
-            worth = (1 - chance) * count / seconds
-            seen = decider.estimates.seen(number)
-            text = str(residues.leaves[number])
-            found.append(PlannedCall(text, count, chance, seen, seconds, worth))
-    found.sort(key=lambda each: -each.worth)
+    found = _planned(decider)
     work = decider.work
     return CallPlan(
         decider.schedule,
@@ -113,6 +97,43 @@ def call_plan(decider: Decider) -> CallPlan:
         work.possible,
         work.made,
     )
+
+
+def remark(decider: Decider, call: Call) -> str:
+    """What a decider knows of a call, in a line."""
+    number = decider.residues.number_of(call)
+    if number is None:
+        return ""
+    known = str(decider.residues.leaves[number])
+    found = _planned(decider)
+    place = next(n for n, each in enumerate(found) if each.call == known)
+    one = found[place]
+    return (
+        f"{decider.schedule}: call {place + 1} of {len(found)} by worth, "
+        f"true {one.chance:.0%} ({one.results:.0f} results), {one.seconds:.2g} s"
+    )
+
+
+def _planned(decider: Decider) -> list[PlannedCall]:
+    """All calls, the most worthwhile first."""
+    residues = decider.residues
+    used: dict[int, int] = {}
+    for leaf in residues.uses():
+        used[leaf] = used.get(leaf, 0) + 1
+    numbers = [n for n, node in enumerate(residues.leaves) if isinstance(node, Call)]
+    found: list[PlannedCall] = []
+    if numbers:
+        leaves = np.array(numbers, np.int32)
+        expectation = decider.expectation(leaves, *decider.numbers(leaves))
+        for place, number in enumerate(numbers):
+            chance, seconds = float(expectation.chance[place]), float(expectation.cost[place])
+            count = used.get(number, 0)
+            worth = (1 - chance) * count / seconds
+            seen = decider.estimates.seen(number)
+            text = str(residues.leaves[number])
+            found.append(PlannedCall(text, count, chance, seen, seconds, worth))
+    found.sort(key=lambda each: -each.worth)
+    return found
 
 
 def _used(decider: Decider) -> list[UsedOperator]:

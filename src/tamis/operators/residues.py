@@ -21,6 +21,7 @@ from tamis.bindings.needs import has_calls
 from tamis.operators.formulas import Branch, Leaf, filtered_call, residue_of
 from tamis.operators.schedules.graph import Graph, with_both_sides
 from tamis.predicates.expression import Call, Expression
+from tamis.predicates.operands import Variable
 from tamis.predicates.printing import to_text
 
 _NEW, _OTHER, _DEFERRED = 0, 1, 2
@@ -74,10 +75,12 @@ class Residues(Lockable):
         self._kind = np.zeros(64, np.int8)
         self._span = np.zeros((64, 4), np.int64)  # nodes from, nodes, edges from, edges
         self.is_exact = np.zeros(64, np.bool_)
-        self.looks_at: dict[int, frozenset[str] | None] = {}
-        """For each slot, the keys of what it looks at."""
+        self.keys: list[frozenset[str] | None] = []
+        """The distinct sets of keys that subscriptions look at; None for everything."""
+        self.keys_of = np.zeros(64, np.int32)
+        """For each slot, the number of its keys."""
+        self._key_numbers: dict[frozenset[str] | None, int] = {}
         self._node_kind, self._parent = GrowingArray(np.int8), GrowingArray(np.int32)
-        self._edge_begin, self._edge_end = GrowingArray(np.int32), GrowingArray(np.int32)
         self._leaf, self._node = GrowingArray(np.int32), GrowingArray(np.int32)
         self._question = GrowingArray(np.int8)
         self._numbers: dict[Hashable, int] = {}
@@ -103,6 +106,7 @@ class Residues(Lockable):
             self._span = np.concatenate((self._span, np.zeros((more, 4), np.int64)))
             self.is_exact = np.concatenate((self.is_exact, np.zeros(more, np.bool_)))
             self._kind = np.concatenate((self._kind, np.zeros(more, np.int8)))
+            self.keys_of = np.concatenate((self.keys_of, np.zeros(more, np.int32)))
 
     def _compile(self, slot: int) -> None:
         expression = self._expressions(slot)
@@ -111,27 +115,28 @@ class Residues(Lockable):
             return
         residue = residue_of(expression, tested=self._tested)
         nodes, edges = len(self._node_kind), len(self._leaf)
-        self._add(residue.formula, -1, nodes, edges)
+        self._add(residue.formula, -1, nodes)
         self._span[slot] = nodes, len(self._node_kind) - nodes, edges, len(self._leaf) - edges
         self.is_exact[slot] = residue.is_exact
-        self.looks_at[slot] = self._keys(expression)
+        keys = self._keys(expression)
+        number = self._key_numbers.setdefault(keys, len(self.keys))
+        if number == len(self.keys):
+            self.keys.append(keys)
+        self.keys_of[slot] = number
         self._kind[slot] = _DEFERRED
 
-    def _add(self, branch: Branch, parent: int, nodes: int, edges: int) -> None:
+    def _add(self, branch: Branch, parent: int, nodes: int) -> None:
         """Add a branch and what is below it; numbers are counted from the slot's first ones."""
         number = len(self._node_kind) - nodes
         self._node_kind.extend([branch.kind])
         self._parent.extend([parent])
-        self._edge_begin.extend([len(self._leaf) - edges])
-        self._edge_end.extend([0])
         leaves = [part for part in branch.parts if isinstance(part, Leaf)]
         self._leaf.extend([self._number(leaf.node) for leaf in leaves])
         self._node.extend([number] * len(leaves))
         self._question.extend([leaf.question for leaf in leaves])
         for part in branch.parts:
             if isinstance(part, Branch):
-                self._add(part, number, nodes, edges)
-        self._edge_end.array[nodes + number] = len(self._leaf) - edges
+                self._add(part, number, nodes)
 
     def _number(self, node: Expression) -> int:
         """The number of a leaf; equivalent calls have the same."""
@@ -164,16 +169,13 @@ class Residues(Lockable):
             nodes, first_node = _ranges(span[:, 0], span[:, 1])
             edges, first_edge = _ranges(span[:, 2], span[:, 3])
             owner = np.repeat(np.arange(len(slots)), span[:, 1])
-            node_base, edge_base = first_node[owner], first_edge[owner]
             parent = self._parent.array[nodes]
-            parent = np.where(parent < 0, -1, parent + node_base).astype(np.int32)
-            begin = (self._edge_begin.array[nodes] + edge_base).astype(np.int32)
-            end = (self._edge_end.array[nodes] + edge_base).astype(np.int32)
+            parent = np.where(parent < 0, -1, parent + first_node[owner]).astype(np.int32)
             of_edge = np.repeat(first_node[:-1], span[:, 3])
             node = (self._node.array[edges] + of_edge).astype(np.int32)
             leaves, predicate = np.unique(self._leaf.array[edges], return_inverse=True)
             graph = with_both_sides(
-                first_node, first_edge, self._node_kind.array[nodes], parent, begin, end,
+                first_node, first_edge, self._node_kind.array[nodes], parent,
                 predicate.astype(np.int32), node, self._question.array[edges], len(leaves),
             )  # fmt: skip
         return LocalGraph(graph, slots, leaves.astype(np.int32))
@@ -189,6 +191,6 @@ def canonical(node: Expression) -> str:
     """A leaf as a text that equivalent calls share."""
     if not isinstance(node, Call):
         return to_text(node)
-    names, numbered = numbered_variables(node)
-    shown = (f"?{each}" if isinstance(each, int) else str(each) for each in numbered)
-    return f"{node.name}({', '.join(shown)})" if names or numbered else f"{node.name}()"
+    numbered = numbered_variables(node)[1]
+    renamed = (Variable(f"v{each}") if isinstance(each, int) else each for each in numbered)
+    return to_text(Call(node.name, tuple(renamed)))

@@ -472,10 +472,13 @@ def parse_network(text: str) -> Network:
 
 
 def nodes_within(expression: Expression) -> Iterator[Expression]:
-    """The expression and all expressions inside it."""
-    yield expression
-    for child in expression.children():
-        yield from nodes_within(child)
+    """The expression and all expressions inside it, in the order of the text."""
+    left = [expression]
+    while left:
+        node = left.pop()
+        yield node
+        if node.depth:  # of what has nothing inside it is 0
+            left += reversed(tuple(node.children()))
 
 
 def _flatten(parts: tuple[Expression, ...], kind: type[And] | type[Or]) -> tuple[Expression, ...]:

@@ -221,7 +221,7 @@ def _(node: Pattern) -> str:
 
 
 def _property(term: Iri | Variable) -> str:
-    return "a" if term == Iri(RDF_TYPE) else _rdf(term)
+    return "a" if term == _TYPE else _rdf(term)
 
 
 def _rdf(term: Iri | RdfLiteral | Variable) -> str:
@@ -237,7 +237,13 @@ def _rdf(term: Iri | RdfLiteral | Variable) -> str:
             return text if term.datatype == XSD + "string" else f"{text}^^{_compact(term.datatype)}"
 
 
+_TYPE = Iri(RDF_TYPE)
+_NAMESPACES = tuple(PREFIXES.values())
+
+
 def _compact(iri: str) -> str:
+    if not iri.startswith(_NAMESPACES):
+        return f"<{iri}>"
     for prefix, namespace in PREFIXES.items():
         name = iri[len(namespace) :]
         if iri.startswith(namespace) and name.isascii() and name.isalnum():

@@ -90,6 +90,30 @@ def like_parts(pattern: str) -> list[str] | None:
     return [parts[0], *filter(None, parts[1:-1]), parts[-1]] if len(parts) > 1 else parts
 
 
+def is_like(text: str, pattern: str, *, ignore_case: bool = False) -> bool:
+    """Whether a text is like a pattern; texts and ``%`` alone need no regular expression."""
+    parts = None if ignore_case else _known_parts(pattern)
+    if parts is None:
+        return compile_like(pattern, ignore_case=ignore_case).search(text) is not None
+    if len(parts) == 1:
+        return text == parts[0]
+    first, *inner, last = parts
+    at, end = len(first), len(text) - len(last)
+    if at > end or not (text.startswith(first) and text.endswith(last)):
+        return False
+    for part in inner:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+@lru_cache(maxsize=10_000)
+def _known_parts(pattern: str) -> list[str] | None:
+    return like_parts(pattern)
+
+
 def like_prefix(pattern: str) -> str:
     """The text before the first wildcard of a ``like`` pattern."""
     fixed = takewhile(lambda each: not each[0], like_characters(pattern))

@@ -38,7 +38,7 @@ from tamis.predicates.expression import (
     TextTest,
 )
 from tamis.predicates.operands import Constant
-from tamis.predicates.texts import compile_like, compile_regex, fold
+from tamis.predicates.texts import compile_regex, fold, is_like
 
 Truth = int
 """One of the five."""
@@ -167,7 +167,7 @@ def _(node: InCidr, value: Value, taxonomy: Taxonomy | None) -> Truth:
 def _text_matches(node: TextTest, value: str) -> bool:
     pattern = str(node.pattern.value)
     if node.operator == "like":
-        return compile_like(pattern, ignore_case=node.ignore_case).search(value) is not None
+        return is_like(value, pattern, ignore_case=node.ignore_case)
     if node.operator == "matches":
         return compile_regex(pattern, ignore_case=node.ignore_case).search(value) is not None
     if node.ignore_case:

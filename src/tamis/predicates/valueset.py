@@ -12,7 +12,7 @@ everything else is in it (NaN and bytes, which are on no line, but of which ``x 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tamis.model.kinds import ORDERED, Kind, Value, kind_of
@@ -23,6 +23,7 @@ Ranges = tuple[Range, ...]
 
 LEAST: Cut = (-1,)
 GREATEST: Cut = (1,)
+_PLAIN = frozenset({int, str})
 
 
 def before(value: Value) -> Cut:
@@ -89,9 +90,11 @@ class ValueSet:
         """The set with its cuts moved; ranges that vanish are gone, ranges that touch are one."""
         kinds = {
             kind: _union(
-                (low, high)
-                for low, high in ((moved(kind, low), moved(kind, high)) for low, high in ranges)
-                if low < high
+                [
+                    (low, high)
+                    for low, high in ((moved(kind, low), moved(kind, high)) for low, high in ranges)
+                    if low < high
+                ]
             )
             for kind, ranges in self.ranges.items()
         }
@@ -127,6 +130,12 @@ def range_of(kind: Kind, low: Cut, high: Cut) -> ValueSet:
 
 def points(values: Iterable[Value]) -> ValueSet:
     """Exactly these values."""
+    values = list(values)
+    types = {*map(type, values)}
+    if len(types) == 1 and types <= _PLAIN:  # as most are: then distinct ones are apart
+        apart = sorted({*values})
+        kind = kind_of(apart[0])
+        return ValueSet({kind: tuple([(before(value), after(value)) for value in apart])})
     ranges: dict[Kind, list[Range]] = {}
     booleans = set()
     for value in values:
@@ -135,6 +144,12 @@ def points(values: Iterable[Value]) -> ValueSet:
         else:
             ranges.setdefault(kind_of(value), []).append((before(value), after(value)))
     return ValueSet({kind: _union(found) for kind, found in ranges.items()}, frozenset(booleans))
+
+
+def is_points(ranges: Ranges) -> bool:
+    """Whether ranges are single values, made by ``points``; they may be, even if it does not say
+    so."""
+    return all(len(low) == len(high) == 3 and low[1] is high[1] for low, high in ranges)
 
 
 def combined(
@@ -162,9 +177,16 @@ def union_of(sets: Iterable[ValueSet]) -> ValueSet:
 
 def prefixed(prefix: str) -> ValueSet:
     """The strings that begin with a prefix."""
-    above = successor(prefix)
-    high = GREATEST if above is None else before(above)
-    return range_of(Kind.STRING, before(prefix), high)
+    return prefixed_by_any((prefix,))
+
+
+def prefixed_by_any(prefixes: Iterable[str]) -> ValueSet:
+    """The strings that begin with one of some prefixes."""
+    ranges: list[Range] = []
+    for prefix in prefixes:
+        above = successor(prefix)
+        ranges.append((before(prefix), GREATEST if above is None else before(above)))
+    return ValueSet({Kind.STRING: _union(ranges)})
 
 
 def successor(prefix: str) -> str | None:
@@ -177,7 +199,9 @@ def successor(prefix: str) -> str | None:
     return None
 
 
-def _union(ranges: Iterable[Range]) -> Ranges:
+def _union(ranges: Collection[Range]) -> Ranges:
+    if len(ranges) == 1:
+        return tuple(ranges)
     merged: list[Range] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1]:

@@ -20,13 +20,18 @@ from collections.abc import Iterator
 from tamis.errors import SubscriptionError
 from tamis.predicates.expression import (
     And,
+    Between,
     Call,
     Comparison,
+    Contains,
     Expression,
-    Not,
+    In,
+    InCidr,
+    IsA,
     Or,
     Pattern,
-    TruthTest,
+    Present,
+    TextTest,
 )
 from tamis.predicates.operands import Variable, operands_within
 
@@ -34,6 +39,8 @@ Bound = frozenset[Variable] | None
 """The variables that are bound; None if all are, since this is never true."""
 
 _NOTHING: frozenset[Variable] = frozenset()
+_WITHOUT = frozenset({Between, Contains, In, InCidr, IsA, Present, TextTest})
+"""Predicates that never have a variable."""
 
 
 def check_variables(expression: Expression) -> None:
@@ -74,13 +81,11 @@ def has_variables(expression: Expression) -> bool:
     left = [expression]
     while left:
         node = left.pop()
-        if isinstance(node, And | Or):
-            left += node.parts
-        elif isinstance(node, Not | TruthTest):
-            left.append(node.part)
-        elif isinstance(node, Pattern) or (
-            isinstance(node, Call | Comparison) and next(_variables(node), None) is not None
-        ):
+        if isinstance(node, Pattern):
+            return True
+        if node.depth:
+            left += [child for child in node.children() if type(child) not in _WITHOUT]
+        elif isinstance(node, Call | Comparison) and next(_variables(node), None) is not None:
             return True
     return False
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tamis.predicates.expression import Expression
 from tamis.predicates.facts import NO_FACTS, Facts
 from tamis.routing.covering import CoveringTable
-from tamis.routing.filters import Filter
+from tamis.routing.filters import Filter, FilterReader
 from tamis.routing.merging import Merger, MergeRules, mergers_of
 
 
@@ -34,13 +34,39 @@ def compact(
     rules: MergeRules | None = None,
 ) -> Compaction:
     """Cover and merge a table; without rules only perfect mergers of single ranges are made."""
-    table: CoveringTable[str] = CoveringTable(facts)
-    for id, expression in subscriptions:
-        table.add(id, Filter.of(expression, facts))
-    mergers = mergers_of({id: table[id] for id in table.roots}, rules, facts)
+    roots, covered = cover(subscriptions, facts)
+    whole = {id: filter for id, filter in roots.items() if not filter.is_partial}
+    mergers = mergers_of(whole, rules, facts)
     merged = {member for merger in mergers for member in merger.members}
+    return Compaction(covered, mergers, [id for id in roots if id not in merged])
+
+
+def cover(
+    subscriptions: Iterable[tuple[str, Expression]], facts: Facts = NO_FACTS
+) -> tuple[dict[str, Filter], dict[str, str]]:
+    """The subscriptions that no other covers, and for each of the others one of those.
+
+    A subscription with graph patterns or operators may be covered, for it matches no more than its
+    attributes allow; but as it may match less, it covers nothing.
+    """
+    reader = FilterReader(facts)
+    table: CoveringTable[str] = CoveringTable(facts)
+    partial: dict[str, Filter] = {}
+    for id, expression in subscriptions:
+        filter = reader.read(expression)
+        if filter.is_partial:
+            partial[id] = filter
+        else:
+            table.add(id, filter)
+    roots = {id: table[id] for id in table.roots}
     covered = {id: _root(table, id) for id in table if table.parent(id) is not None}
-    return Compaction(covered, mergers, [id for id in table.roots if id not in merged])
+    for id, filter in partial.items():
+        coverer = table.roots.coverer(filter)
+        if coverer is None:
+            roots[id] = filter
+        else:
+            covered[id] = coverer
+    return roots, covered
 
 
 def _root(table: CoveringTable[str], id: str) -> str:

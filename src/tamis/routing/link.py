@@ -7,19 +7,26 @@ repetitions.
 What replaces something is acknowledged before that is withdrawn: as long as a subscription that was
 told waits for its acknowledgement, none is withdrawn on the link. (As PADRES prints it, section
 4.1, covered subscriptions are withdrawn first, and events are lost in between.)
+
+Everything takes time in proportion to what has changed, or is due, and not to what is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import heapq
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
+from tamis.routing.advertisements import Advertisements, Announcement
 from tamis.routing.filters import Filter
 from tamis.routing.messages import NO_SESSION, Message, Session, Timeouts, Verb
 
 Thing = tuple[str, str]
 """``"s"`` or ``"a"``, and the id of a subscription or an advertisement."""
+SUBSCRIPTION, ADVERTISEMENT, SYNC = "s", "a", "!"
 
 
 @dataclass(slots=True)
@@ -40,15 +47,27 @@ class Link:
         self.session: Session = (start, 0)
         self.peer: Session = NO_SESSION
         self.version = 0
-        self.told: dict[Thing, object] = {}
+        self.told: dict[Thing, Expression | Announcement | None] = {}
         """What the neighbour has been told, or None while that is being withdrawn."""
+        self._latest: dict[Thing, int] = {}
+        """The number of the last change of a thing that was told."""
+        self.outdated: dict[Thing, None] = {}
+        """Things of which the neighbour may have to be told."""
+        self._obsolete: dict[Thing, None] = {}
+        """Subscriptions to be withdrawn when those that replace them are acknowledged."""
         self.waiting: dict[int, PendingMessage] = {}
-        self.events: dict[str, PendingMessage] = {}
-        self.heard_things: dict[Thing, int] = {}
+        self._lowest = 1
+        """All changes below have been acknowledged."""
+        self._subscribing = 0
+        """Subscriptions among those that wait."""
+        self.events: OrderedDict[str, PendingMessage] = OrderedDict()
+        self._due: deque[tuple[float, int | str]] = deque()
+        """When what waits is to be sent again; ends with the latest."""
+        self._heard: dict[Thing, int] = {}
         """The numbers of things heard, those below the floor left out."""
-        self.floor = 0
+        self._heard_numbers: list[tuple[int, Thing]] = []
+        self._floor = 0
         self.subscriptions: dict[str, Filter] = {}
-        self.advertisements: dict[str, tuple[Filter, tuple[str, ...]]] = {}
         self.stale: set[Thing] = set()
         """What a neighbour had told before it began anew, and has not repeated yet."""
         self.is_synced = self.has_synced = False
@@ -66,21 +85,36 @@ class Link:
             self.neighbour,
             self.session,
             self.peer,
-            floor=min(self.waiting, default=self.version),
+            floor=min(self._lowest, self.version),
             **body,  # type: ignore[arg-type]
         )
         self._send(message)
         return message
 
-    def change(self, now: float, verb: Verb, **body: object) -> None:
+    def _change(self, now: float, verb: Verb, thing: Thing, **body: object) -> None:
         """Send a change, and keep it until it is acknowledged."""
         self.version += 1
-        message = self.post(verb, version=self.version, **body)
+        self._latest[thing] = self.version
+        message = self.post(verb, version=self.version, id=thing[1], **body)
         self.waiting[self.version] = PendingMessage(message, now, now)
+        self._subscribing += verb == Verb.SUBSCRIBE
+        self._due.append((now, self.version))
 
-    def publish(self, now: float, id: str, event: object) -> None:
+    def sync(self, now: float) -> None:
+        """Say that all has been told."""
+        self.has_synced = True
+        self._change(now, Verb.SYNCED, (SYNC, ""))
+
+    def publish(self, now: float, id: str, event: Event) -> None:
         """Send an event, and keep it until it is acknowledged."""
         self.events[id] = PendingMessage(self.post(Verb.PUBLISH, id=id, event=event), now, now)
+        self._due.append((now, id))
+
+    def publish_again(self, now: float) -> None:
+        """Send all events that are kept to a neighbour that has begun anew."""
+        for id, waiting in list(self.events.items()):
+            if (event := waiting.message.event) is not None:
+                self.publish(now, id, event)
 
     def retry(self, now: float, timing: Timeouts) -> None:
         """Send again what waits for too long."""
@@ -89,92 +123,133 @@ class Link:
                 self.hello = now
                 self.post(Verb.HELLO)
             return
-        for waiting in [*self.waiting.values(), *self.events.values()]:
-            if now - waiting.last >= timing.retry:
-                waiting.last = now
-                old = waiting.message
-                body = {"id": old.id, "expression": old.expression, "path": old.path}
-                self.post(old.verb, version=old.version, event=old.event, **body)
+        while self._due and now - self._due[0][0] >= timing.retry:
+            sent, key = self._due.popleft()
+            waiting = self.events.get(key) if isinstance(key, str) else self.waiting.get(key)
+            if waiting is None or waiting.last != sent:
+                continue
+            waiting.last = now
+            self._due.append((now, key))
+            old = waiting.message
+            body = {"id": old.id, "expression": old.expression, "path": old.path}
+            self.post(old.verb, version=old.version, event=old.event, **body)
 
     def oldest(self) -> float:
         """Since when an answer is waited for."""
-        waiting = [*self.waiting.values(), *self.events.values()]
-        return min((each.first for each in waiting), default=float("inf"))
+        change = self.waiting.get(self._lowest)
+        event = next(iter(self.events.values()), None)
+        return min((each.first for each in (change, event) if each), default=float("inf"))
 
     def acknowledged(self, message: Message) -> None:
         """Take note of an acknowledgement of a change."""
         waiting = self.waiting.pop(message.version, None)
-        if waiting is not None and waiting.message.verb in (Verb.UNSUBSCRIBE, Verb.UNADVERTISE):
-            thing = _thing(waiting.message)
-            latest = all(_thing(each.message) != thing for each in self.waiting.values())
-            if latest and thing in self.told and self.told[thing] is None:
+        if waiting is None:
+            return
+        self._subscribing -= waiting.message.verb == Verb.SUBSCRIBE
+        while self._lowest <= self.version and self._lowest not in self.waiting:
+            self._lowest += 1
+        thing = thing_of(waiting.message)
+        if self._latest.get(thing) == message.version:
+            del self._latest[thing]
+            if self.told.get(thing, thing) is None:
                 del self.told[thing]
+
+    def outdate(self, kind: str, ids: Iterable[str]) -> None:
+        """Note things of which the neighbour may have to be told."""
+        for id in ids:
+            self.outdated[kind, id] = None
 
     def tell(
         self,
         now: float,
-        subscriptions: Mapping[str, Expression],
-        advertisements: Mapping[str, tuple[Expression, tuple[str, ...]]],
+        wanted: Mapping[str, Expression],
+        advertisements: Advertisements,
     ) -> None:
-        """Let the neighbour know these, and no others."""
+        """Let the neighbour know what has changed: new things first."""
         if self.peer == NO_SESSION:
             return
-        for id, (expression, path) in advertisements.items():
-            if self.told.get(("a", id)) != path:
-                self.told["a", id] = path
-                self.change(now, Verb.ADVERTISE, id=id, expression=expression, path=path)
-        for id, expression in subscriptions.items():
-            if self.told.get(("s", id)) is None:
-                self.told["s", id] = True
-                self.change(now, Verb.SUBSCRIBE, id=id, expression=expression)
-        is_settled = all(each.message.verb != Verb.SUBSCRIBE for each in self.waiting.values())
-        for thing, what in list(self.told.items()):
+        for thing in sorted(self.outdated, key=_advertisements_first):
             kind, id = thing
-            if what is None:
-                continue
-            if kind == "a" and id not in advertisements:
+            if kind == ADVERTISEMENT:
+                made = advertisements.announcement(id, self.name, self.neighbour)
+                self._tell_advertisement(now, thing, made)
+            else:
+                self._tell_subscription(now, thing, wanted.get(id))
+        self.outdated.clear()
+        if self._obsolete and not self._subscribing:
+            for thing in self._obsolete:
                 self.told[thing] = None
-                self.change(now, Verb.UNADVERTISE, id=id)
-            elif kind == "s" and id not in subscriptions and is_settled:
-                self.told[thing] = None
-                self.change(now, Verb.UNSUBSCRIBE, id=id)
+                self._change(now, Verb.UNSUBSCRIBE, thing)
+            self._obsolete.clear()
+
+    def _tell_advertisement(self, now: float, thing: Thing, made: Announcement | None) -> None:
+        if made == self.told.get(thing):
+            return
+        self.told[thing] = made
+        if made is None:
+            self._change(now, Verb.UNADVERTISE, thing)
+        else:
+            body = {"expression": made.expression, "path": made.path}
+            self._change(now, Verb.ADVERTISE, thing, **body)
+
+    def _tell_subscription(self, now: float, thing: Thing, wanted: Expression | None) -> None:
+        is_told = self.told.get(thing) is not None
+        self._obsolete.pop(thing, None)
+        if wanted is None and is_told:
+            self._obsolete[thing] = None
+        elif wanted is not None and not is_told:
+            self.told[thing] = wanted
+            self._change(now, Verb.SUBSCRIBE, thing, expression=wanted)
 
     # Hearing.
 
     def is_new(self, message: Message) -> bool:
         """Whether a change is not a repetition and not overtaken by a later one."""
-        if message.floor > self.floor:
-            self.floor = message.floor
-            self.heard_things = {t: v for t, v in self.heard_things.items() if v >= self.floor}
-        thing = _thing(message)
-        if message.version < self.floor or message.version <= self.heard_things.get(thing, 0):
+        if message.floor > self._floor:
+            self._floor = message.floor
+            while self._heard_numbers and self._heard_numbers[0][0] < self._floor:
+                number, thing = heapq.heappop(self._heard_numbers)
+                if self._heard[thing] == number:
+                    del self._heard[thing]
+        thing = thing_of(message)
+        if message.version < self._floor or message.version <= self._heard.get(thing, 0):
             return False
-        self.heard_things[thing] = message.version
+        self._heard[thing] = message.version
+        heapq.heappush(self._heard_numbers, (message.version, thing))
         return True
 
-    def begin(self, peer: Session) -> None:
+    def begin(self, peer: Session, advertisements: Iterable[str]) -> None:
         """The neighbour has begun anew: all must be told again, and what it told is stale."""
         self.peer = peer
         self.told.clear()
+        self._latest.clear()
+        self._obsolete.clear()
         self.waiting.clear()
-        self.heard_things.clear()
-        self.floor = 0
+        self._lowest, self._subscribing = self.version + 1, 0
+        self._heard.clear()
+        self._heard_numbers.clear()
+        self._floor = 0
         self.is_synced = self.has_synced = False
-        self.stale = {("s", id) for id in self.subscriptions}
-        self.stale |= {("a", id) for id in self.advertisements}
+        self.stale = {(SUBSCRIPTION, id) for id in self.subscriptions}
+        self.stale |= {(ADVERTISEMENT, id) for id in advertisements}
 
-    def give_up(self) -> tuple[list[str], int]:
-        """Forget a neighbour that is dead for too long; return its events and how many entries."""
-        lost = list(self.events), len(self.subscriptions) + len(self.advertisements)
+    def give_up(self) -> list[str]:
+        """Forget a neighbour that is dead for too long; return its events."""
+        lost = list(self.events)
         self.events.clear()
-        self.subscriptions.clear()
-        self.advertisements.clear()
-        self.begin(NO_SESSION)
+        self.begin(NO_SESSION, ())
         self.session = (self.session[0], self.session[1] + 1)
         self.dead_since = None
         return lost
 
 
-def _thing(message: Message) -> Thing:
-    kind = "a" if message.verb in (Verb.ADVERTISE, Verb.UNADVERTISE) else "s"
-    return ("!" if message.verb == Verb.SYNCED else kind), message.id
+def thing_of(message: Message) -> Thing:
+    """What a change is about."""
+    if message.verb == Verb.SYNCED:
+        return SYNC, message.id
+    is_advertised = message.verb in (Verb.ADVERTISE, Verb.UNADVERTISE)
+    return ADVERTISEMENT if is_advertised else SUBSCRIPTION, message.id
+
+
+def _advertisements_first(thing: Thing) -> bool:
+    return thing[0] != ADVERTISEMENT

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
 
 Session = tuple[int, int]
@@ -45,7 +46,7 @@ class Message:
     expression: Expression | None = None
     path: tuple[str, ...] = ()
     """The brokers that an advertisement has passed, the last one first."""
-    event: Any = None
+    event: Event | None = None
 
 
 class Timeouts(NamedTuple):
@@ -68,7 +69,7 @@ class Delivery(NamedTuple):
     """
 
     event_id: str
-    event: Any
+    event: Event
     subscriptions: list[str]
 
 

@@ -11,8 +11,10 @@ subscriptions that it matches, backwards again (PADRES, section 2).
 
 What a neighbour is told follows from the tables alone: all subscriptions of other origins that
 overlap an advertisement of its (``simple``), those of them that no other covers (``covering``), or
-mergers of these (``merging``). When tables change, links tell the difference (``link.py``), so that
-covering, uncovering, merging and its cancellation are one and the same thing.
+mergers of these (``merging``; ``link_table.py``). When tables change, links tell the difference
+(``link.py``), so that covering, uncovering, merging and its cancellation are one and the same.
+Between brokers a subscription is called by its client's id and a hash of its text: one that comes
+again with another text is another one, told before the first is withdrawn.
 
 An event is acknowledged when it is delivered here and all neighbours that it went to have
 acknowledged it. So it is held before a broker that crashes, and sent again when it returns. Such a
@@ -21,25 +23,28 @@ broker takes in its neighbours' tables before it lets events through.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from tamis.engine.engine import Engine
 from tamis.errors import DuplicateIdError, TamisError, UnknownIdError
+from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
 from tamis.predicates.facts import NO_FACTS, Facts
-from tamis.routing.covering import CoveringTable, FilterSet
-from tamis.routing.filters import Filter
-from tamis.routing.link import Link
-from tamis.routing.merging import Merger, MergeRules, mergers_of
+from tamis.routing.advertisements import Advertisements, Way
+from tamis.routing.filter_set import FilterSet
+from tamis.routing.filters import Filter, FilterReader
+from tamis.routing.link import ADVERTISEMENT, SUBSCRIPTION, Link
+from tamis.routing.link_table import COVERING, MERGING, MODES, LinkTable, MergePolicy
+from tamis.routing.merging import MergeRules
 from tamis.routing.messages import NO_SESSION, Delivery, Loss, Message, Timeouts, Verb
+from tamis.routing.passage import Passages
+from tamis.routing.recipients import Recipients
 
-SIMPLE, COVERING, MERGING = "simple", "covering", "merging"
 LOCAL = ""
 """The origin of what this broker's own clients say."""
-MAX_DONE = 100_000
-"""Events whose ids are remembered after they were acknowledged, so that repetitions are known."""
-_BETWEEN = "\x1f"
 
 
 class Overlay:
@@ -57,35 +62,43 @@ class Overlay:
         facts: Facts = NO_FACTS,
         timing: Timeouts | None = None,
         rules: MergeRules | None = None,
-        merge_at: int = 16,
+        policy: MergePolicy | None = None,
+        engine: Engine | None = None,
         now: float = 0.0,
     ) -> None:
-        """``start`` must be greater after each restart. ``merge_at``: mergers are looked for when
-        so many subscriptions for a neighbour have come or gone since the last time."""
-        if mode not in (SIMPLE, COVERING, MERGING):
-            raise TamisError(f"unknown mode {mode!r}; there are simple, covering, merging")
-        self.name, self._mode, self._facts = name, mode, facts
+        """``start`` must be greater after each restart. ``engine`` is an empty one that matches
+        events, for subscriptions that ask a taxonomy."""
+        if mode not in MODES:
+            raise TamisError(f"unknown mode {mode!r}; there are {', '.join(MODES)}")
+        self.name = name
         self._timing = timing or Timeouts()
-        self._rules, self._merge_at = rules, merge_at
         self.outbox: list[Message] = []
         self.deliveries: list[Delivery] = []
         self.published: list[str] = []
         """Events of this broker's clients that have reached everybody."""
         self.losses: list[Loss] = []
-        self.links = {
-            each: Link(name, each, start, self.outbox.append) for each in sorted(neighbours)
-        }
-        self._tables: dict[str, _LinkTable] = {each: _LinkTable(facts) for each in self.links}
+        self.links: dict[str, Link] = {}
+        self._tables: dict[str, LinkTable] = {}
+        for each in sorted(neighbours):
+            self.links[each] = Link(name, each, start, self.outbox.append)
+            self._tables[each] = LinkTable(f"{name}/{each}", mode, facts, rules, policy)
+        self._clients: dict[str, str] = {}
+        """By a client's id: what its subscription is called in the overlay."""
+        self._client_ids: dict[str, str] = {}
+        """The other way round."""
+        self._publishers: dict[str, str] = {}
+        """The same for advertisements."""
+        self._reader = FilterReader(facts)
         self._origins: dict[str, dict[str, Filter]] = {}
         """By subscription: where it came from."""
+        self._directed: dict[str, set[str]] = {}
+        """By subscription: the links in whose tables it is."""
         self._subscriptions: FilterSet[str] = FilterSet(facts)
-        self._advertisers: dict[str, dict[str, tuple[Filter, tuple[str, ...]]]] = {}
-        self._advertisements: FilterSet[str] = FilterSet(facts)
-        self._route: dict[str, str] = {}
-        """By advertisement: the origin that leads to its publisher."""
-        self._engine = Engine()
-        self._progress: dict[str, _Progress] = {}
-        self._done: dict[str, None] = {}
+        self._advertisements = Advertisements(facts)
+        self._recipients = Recipients(engine)
+        self._passages = Passages()
+        self._untold: set[str] = set(self.links)
+        """Neighbours that may have to be told something."""
         self._recovering_since = now if recovering and self.links else None
         self.tick(now)
 
@@ -93,35 +106,46 @@ class Overlay:
 
     def subscribe(self, id: str, expression: Expression, now: float) -> None:
         """Add a subscription of a client; ids are unique in the overlay."""
-        if LOCAL in self._origins.get(id, {}):
+        if id in self._clients:
             raise DuplicateIdError(
                 f"subscription {id!r} exists at {self.name}; unsubscribe it first"
             )
-        self._enter(id, LOCAL, Filter.of(expression, self._facts))
+        name = self._clients[id] = named_by_text(id, expression)
+        self._client_ids[name] = id
+        self._enter(name, LOCAL, self._reader.read(expression))
         self._tell(now)
 
     def unsubscribe(self, id: str, now: float) -> None:
         """Remove a subscription of a client."""
-        if LOCAL not in self._origins.get(id, {}):
+        if id not in self._clients:
             raise UnknownIdError(f"no client of {self.name} has a subscription {id!r}")
-        self._leave(id, LOCAL)
+        name = self._clients.pop(id)
+        del self._client_ids[name]
+        self._leave(name, LOCAL)
         self._tell(now)
 
     def advertise(self, id: str, expression: Expression, now: float) -> None:
-        """Announce what a client will publish."""
-        self._announce(id, LOCAL, Filter.of(expression, self._facts), ())
+        """Announce what a client will publish; ids are unique in the overlay."""
+        if id in self._publishers:
+            raise DuplicateIdError(
+                f"advertisement {id!r} exists at {self.name}; unadvertise it first"
+            )
+        name = self._publishers[id] = named_by_text(id, expression)
+        self._announce(name, LOCAL, self._reader.read(expression), ())
         self._tell(now)
 
     def unadvertise(self, id: str, now: float) -> None:
         """Take an announcement back."""
-        self._retract(id, LOCAL)
+        if id not in self._publishers:
+            raise UnknownIdError(f"no client of {self.name} has an advertisement {id!r}")
+        self._retract(self._publishers.pop(id), LOCAL)
         self._tell(now)
 
-    def publish(self, event_id: str, event: Mapping[str, Any], now: float) -> None:
+    def publish(self, event_id: str, event: Event | Mapping[str, Any], now: float) -> None:
         """Publish an event of a client; ``published`` has its id when it has reached everybody.
         Until then the client keeps it, and publishes it again if this broker restarts."""
         if self._recovering_since is None:
-            self._pass(event_id, event, LOCAL, now)
+            self._pass(event_id, Event.of(event), LOCAL, now)
 
     # What neighbours and the clock do.
 
@@ -130,25 +154,36 @@ class Overlay:
         link = self.links.get(message.sender)
         if link is None or message.sender_session < link.peer:
             return
+        self._untold.add(link.neighbour)
         link.heard = now
         link.dead_since = None
         if message.sender_session > link.peer:
-            link.begin(message.sender_session)
-            link.post(Verb.HELLO)
-            for id, waiting in list(link.events.items()):
-                link.publish(now, id, waiting.message.event)
+            self._begin(link, message, now)
         if message.receiver_session != link.session:
             if message.verb != Verb.HELLO:
                 link.post(Verb.HELLO)
         elif message.verb == Verb.ACKNOWLEDGE:
-            self._acknowledged(link, message, now)
+            if message.version:
+                link.acknowledged(message)
+            elif link.events.pop(message.id, None) is not None:
+                self._answer(message.id, self._passages.arrived(message.id, link.neighbour))
         elif message.verb == Verb.PUBLISH:
+            assert message.event is not None
+            self._tables[link.neighbour].events += 1
             self._pass(message.id, message.event, link.neighbour, now)
         elif message.verb != Verb.HELLO:
             if link.is_new(message):
                 self._apply(link, message)
             link.post(Verb.ACKNOWLEDGE, version=message.version)
         self._tell(now)
+
+    def _begin(self, link: Link, message: Message, now: float) -> None:
+        """A neighbour has started: tell it everything."""
+        link.begin(message.sender_session, self._advertisements.of(link.neighbour))
+        link.outdate(SUBSCRIPTION, self._tables[link.neighbour].wanted)
+        link.outdate(ADVERTISEMENT, self._advertisements.ids())
+        link.post(Verb.HELLO)
+        link.publish_again(now)
 
     def tick(self, now: float) -> None:
         """Let time pass: send again, give up, merge."""
@@ -157,16 +192,17 @@ class Overlay:
             if link.dead_since is None and now - oldest >= self._timing.dead:
                 link.dead_since = now
             if link.dead_since is not None and now - link.dead_since >= self._timing.hold:
-                self._give_up(link, now)
+                self._give_up(link)
             link.retry(now, self._timing)
-        self._tell(now)
+        self._untold.update(self.links)
+        self._tell(now, is_tick=True)
 
     def _apply(self, link: Link, message: Message) -> None:
         origin = link.neighbour
         if message.verb == Verb.SYNCED:
             link.is_synced = True
             for kind, id in list(link.stale):
-                (self._leave if kind == "s" else self._retract)(id, origin)
+                (self._leave if kind == SUBSCRIPTION else self._retract)(id, origin)
             link.stale.clear()
         elif message.verb == Verb.UNSUBSCRIBE:
             self._leave(message.id, origin)
@@ -174,37 +210,42 @@ class Overlay:
             self._retract(message.id, origin)
         else:
             assert message.expression is not None
-            filter = Filter.of(message.expression, self._facts)
+            filter = self._reader.read(message.expression)
             if message.verb == Verb.SUBSCRIBE:
-                link.stale.discard(("s", message.id))
+                link.stale.discard((SUBSCRIPTION, message.id))
                 self._enter(message.id, origin, filter)
             else:
-                link.stale.discard(("a", message.id))
+                link.stale.discard((ADVERTISEMENT, message.id))
                 self._announce(message.id, origin, filter, message.path)
 
-    def _give_up(self, link: Link, now: float) -> None:
-        subscriptions, advertisements = list(link.subscriptions), list(link.advertisements)
+    def _give_up(self, link: Link) -> None:
+        """Report a neighbour's entries and events as lost."""
+        subscriptions = list(link.subscriptions)
+        advertisements = self._advertisements.of(link.neighbour)
         for id in subscriptions:
             self._leave(id, link.neighbour)
         for id in advertisements:
             self._retract(id, link.neighbour)
-        events, _ = link.give_up()
+        events = link.give_up()
         entries = len(subscriptions) + len(advertisements)
         if events or entries:
             self.losses.append(Loss(link.neighbour, events, entries))
         for id in events:
-            self._arrived(id, link.neighbour)
+            self._answer(id, self._passages.arrived(id, link.neighbour))
 
     # Tables.
 
     def _enter(self, id: str, origin: str, filter: Filter) -> None:
+        known = self._origins.get(id, {}).get(origin)
+        if known is not None:
+            if known.expression == filter.expression:
+                return
+            self._leave(id, origin)
         origins = self._origins.setdefault(id, {})
-        if origin in origins:
-            return
         origins[origin] = filter
         if origin != LOCAL:
             self.links[origin].subscriptions[id] = filter
-        self._engine.subscribe(filter.expression, id=origin + _BETWEEN + id)
+        self._recipients.add(origin, id, filter.expression)
         if len(origins) == 1:
             self._subscriptions.add(id, filter)
         self._direct(id)
@@ -215,140 +256,115 @@ class Overlay:
             return
         if origin != LOCAL:
             del self.links[origin].subscriptions[id]
-        self._engine.unsubscribe(origin + _BETWEEN + id)
+        self._recipients.remove(origin, id)
         self._direct(id)
         if not origins:
             self._subscriptions.remove(id)
             del self._origins[id]
 
-    def _announce(self, id: str, origin: str, filter: Filter, path: tuple[str, ...]) -> None:
+    def _announce(self, id: str, origin: str, filter: Filter, path: Way) -> None:
         if self.name in path:
             self._retract(id, origin)
-            return
-        origins = self._advertisers.setdefault(id, {})
-        origins[origin] = filter, path
-        if origin != LOCAL:
-            self.links[origin].advertisements[id] = filter, path
-        if id not in self._advertisements:
-            self._advertisements.add(id, filter)
-        if self._route.setdefault(id, origin) == origin:
-            self._redirect(filter)
+        else:
+            self._redirect(id, self._advertisements.add(id, origin, filter, path))
 
     def _retract(self, id: str, origin: str) -> None:
-        origins = self._advertisers.get(id, {})
-        if origins.pop(origin, None) is None:
-            return
-        if origin != LOCAL:
-            del self.links[origin].advertisements[id]
-        if self._route[id] != origin:
-            return
-        filter = self._advertisements[id]
-        if origins:
-            self._route[id] = min(origins, key=lambda each: (len(origins[each][1]), each))
-        else:
-            del self._route[id], self._advertisers[id]
-            self._advertisements.remove(id)
-        self._redirect(filter)
+        self._redirect(id, self._advertisements.remove(id, origin))
 
-    def _redirect(self, advertisement: Filter) -> None:
-        for id in self._subscriptions.overlapping(advertisement):
-            self._direct(id)
+    def _redirect(self, id: str, changed: Iterable[Filter]) -> None:
+        """Take over that an advertisement has come, gone, or changed its route."""
+        for link in self.links.values():
+            link.outdate(ADVERTISEMENT, [id])
+        self._untold.update(self.links)
+        for filter in changed:
+            for each in self._subscriptions.overlapping(filter):
+                self._direct(each)
+            for neighbour, table in self._tables.items():
+                table.recheck(partial(self._advertisements.promised, neighbour))
 
     def _direct(self, id: str) -> None:
         """Put a subscription into the tables of the links that lead to what it asks for."""
         filter = self._subscriptions[id]
         origins = self._origins[id]
-        towards = {self._route[each] for each in self._advertisements.overlapping(filter)}
-        for neighbour, table in self._tables.items():
-            table.set(id, filter, neighbour in towards and bool(origins.keys() - {neighbour}))
+        wanted = set[str]()
+        if origins:
+            wanted = self._advertisements.towards(filter) - {LOCAL}
+            if len(origins) == 1:
+                wanted -= origins.keys()
+        present = self._directed.pop(id, set())
+        for neighbour in present - wanted:
+            self._tables[neighbour].remove(id)
+        for neighbour in wanted - present:
+            self._tables[neighbour].add(id, filter)
+        self._untold |= present ^ wanted
+        if wanted:
+            self._directed[id] = wanted
 
-    def _tell(self, now: float) -> None:
-        """Let all neighbours know what they should."""
-        self._recover(now)
-        for neighbour, link in self.links.items():
-            if link.peer == NO_SESSION:
-                continue
-            told = self._tables[neighbour].wanted(
-                self._mode, f"{self.name}/{neighbour}", self._rules, self._merge_at
-            )
-            link.tell(now, told, self._announced(neighbour))
-            if not link.has_synced and not link.waiting and self._recovering_since is None:
-                link.has_synced = True
-                link.change(now, Verb.SYNCED)
+    def _tell(self, now: float, *, is_tick: bool = False) -> None:
+        """Let the neighbours know what they should.
 
-    def _announced(self, neighbour: str) -> Mapping[str, tuple[Expression, tuple[str, ...]]]:
-        """The advertisements that a neighbour should know, with the paths that they came."""
-        found = {}
-        for id, origin in self._route.items():
-            filter, path = self._advertisers[id][origin]
-            if origin != neighbour and neighbour not in path:
-                found[id] = filter.expression, (self.name, *path)
-        return found
-
-    def _recover(self, now: float) -> None:
+        With merging, subscriptions wait for the next tick, so that what comes together is merged
+        before it is told.
+        """
         since = self._recovering_since
         if since is not None and (
             all(link.is_synced for link in self.links.values()) or now - since >= self._timing.hold
         ):
             self._recovering_since = None
+            self._untold.update(self.links)
+        for neighbour in sorted(self._untold):
+            link, table = self.links[neighbour], self._tables[neighbour]
+            if is_tick or not (table.mode == MERGING and link.has_synced):
+                table.review(now, partial(self._advertisements.promised, neighbour))
+                link.outdate(SUBSCRIPTION, table.changed)
+                table.changed.clear()
+            if link.peer == NO_SESSION:
+                continue
+            link.tell(now, table.wanted, self._advertisements)
+            if not link.has_synced and not link.waiting and self._recovering_since is None:
+                link.sync(now)
+        self._untold.clear()
 
     # Events.
 
-    def _pass(self, id: str, event: Mapping[str, Any], origin: str, now: float) -> None:
+    def _pass(self, id: str, event: Event, origin: str, now: float) -> None:
         """Deliver an event, and pass it on."""
         if self._recovering_since is not None:
             return  # it comes again
-        progress = self._progress.get(id)
-        if id in self._done or (progress is not None and origin not in progress.upstream):
-            self._answer(id, [origin])
+        if not self._passages.is_new(id):
+            self._answer(id, self._passages.repeated(id, origin))
             return
-        if progress is not None:
-            return
-        local: list[str] = []
-        towards: set[str] = set()
-        for found in self._engine.match(event):
-            where, _, subscription = found.partition(_BETWEEN)
-            if where == LOCAL:
-                local.append(subscription)
-            elif where != origin:
-                towards.add(where)
+        found = self._recipients.match(event)
+        local = found.pop(LOCAL, [])
+        found.pop(origin, None)
         if local:
-            self.deliveries.append(Delivery(id, event, sorted(local)))
-        self._progress[id] = _Progress([origin], set(towards))
-        for neighbour in sorted(towards):
+            clients = sorted(self._client_ids[each] for each in local)
+            self.deliveries.append(Delivery(id, event, clients))
+        towards = sorted(found)
+        for neighbour in towards:
             self.links[neighbour].publish(now, id, event)
-        self._arrived(id, None)
+        self._answer(id, self._passages.begin(id, origin, towards))
 
-    def _arrived(self, id: str, neighbour: str | None) -> None:
-        """Take note that an event has reached all behind a neighbour."""
-        progress = self._progress.get(id)
-        if progress is None:
-            return
-        progress.waiting.discard(neighbour or LOCAL)
-        if not progress.waiting:
-            del self._progress[id]
-            self._done[id] = None
-            if len(self._done) > MAX_DONE:
-                del self._done[next(iter(self._done))]
-            self._answer(id, progress.upstream)
+    def _answer(self, id: str, origin: str | None) -> None:
+        """Acknowledge an event to where it came from."""
+        if origin == LOCAL:
+            self.published.append(id)
+        elif origin is not None:
+            self.links[origin].post(Verb.ACKNOWLEDGE, id=id)
 
-    def _answer(self, id: str, origins: Sequence[str]) -> None:
-        for origin in origins:
-            if origin == LOCAL:
-                self.published.append(id)
-            else:
-                self.links[origin].post(Verb.ACKNOWLEDGE, id=id)
-
-    def _acknowledged(self, link: Link, message: Message, now: float) -> None:
-        if message.version:
-            link.acknowledged(message)
-        elif link.events.pop(message.id, None) is not None:
-            self._arrived(message.id, link.neighbour)
+    @property
+    def is_recovering(self) -> bool:
+        """Whether it still takes in its neighbours' tables, and lets no event through."""
+        return self._recovering_since is not None
 
     @property
     def is_settled(self) -> bool:
         """Whether nothing waits for an answer, as far as this broker knows."""
-        return self._recovering_since is None and all(
+        if self._recovering_since is not None or any(
+            each.changed for each in self._tables.values()
+        ):
+            return False
+        return all(
             link.peer != NO_SESSION and link.is_synced and not link.waiting and not link.events
             for link in self.links.values()
         )
@@ -358,79 +374,10 @@ class Overlay:
         """Entries of neighbours in this broker's tables of subscriptions."""
         return sum(len(link.subscriptions) for link in self.links.values())
 
-
-class _Progress:
-    """An event that neighbours have not acknowledged yet."""
-
-    def __init__(self, upstream: list[str], waiting: set[str]) -> None:
-        self.upstream, self.waiting = upstream, waiting
+    def __repr__(self) -> str:
+        return f"<broker {self.name}: {len(self.links)} links, {self.entries:,} entries>"
 
 
-class _LinkTable:
-    """The subscriptions that a neighbour should know, one way or another."""
-
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-        self._table: CoveringTable[str] = CoveringTable(facts)
-        self._all: dict[str, Filter] = {}
-        self._mergers: dict[str, Merger[str]] = {}
-        self._changes = 0
-        self._known: tuple[int, dict[str, Expression]] = (-1, {})
-        self._version = 0
-
-    def set(self, id: str, filter: Filter, wanted: bool) -> None:
-        """Let a subscription be there, or not."""
-        if wanted == (id in self._all):
-            return
-        self._version += 1
-        self._changes += 1
-        if wanted:
-            self._all[id] = filter
-            self._table.add(id, filter)
-        else:
-            del self._all[id]
-            self._table.remove(id)
-
-    def wanted(
-        self, mode: str, prefix: str, rules: MergeRules | None, merge_at: int
-    ) -> Mapping[str, Expression]:
-        """The filters that the neighbour should know, by id."""
-        version, known = self._known
-        if version == self._version:
-            return known
-        filters = self._all if mode == SIMPLE else {id: self._table[id] for id in self._table.roots}
-        found = {id: filter.expression for id, filter in filters.items()}
-        if mode == MERGING:
-            found = self._merged(filters, found, prefix, rules, merge_at)
-        self._known = self._version, found
-        return found
-
-    def _merged(
-        self,
-        filters: Mapping[str, Filter],
-        found: dict[str, Expression],
-        prefix: str,
-        rules: MergeRules | None,
-        merge_at: int,
-    ) -> dict[str, Expression]:
-        if self._changes >= merge_at:
-            self._changes = 0
-            made = mergers_of(filters, rules, self._facts)
-            self._mergers = {_merger_id(prefix, each): each for each in made}
-        # A merger whose members are not all there any more is cancelled.
-        self._mergers = {
-            id: each for id, each in self._mergers.items() if all(m in found for m in each.members)
-        }
-        for id, merger in self._mergers.items():
-            for member in merger.members:
-                del found[member]
-            found[id] = merger.filter.expression
-        return found
-
-
-def _merger_id(prefix: str, merger: Merger[str]) -> str:
-    """The id of a merger: the same as long as its members are."""
-    from hashlib import sha256
-
-    members = "\0".join(sorted(merger.members)).encode()
-    return f"{prefix}/{sha256(members).hexdigest()[:16]}"
+def named_by_text(id: str, expression: Expression) -> str:
+    """What a subscription of a client, or an advertisement, is called between brokers."""
+    return f"{id}@{sha256(str(expression).encode()).hexdigest()[:16]}"

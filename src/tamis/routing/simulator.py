@@ -7,11 +7,13 @@ their clients, the events that were stored for them, and those that wait to be p
 from __future__ import annotations
 
 import heapq
+import json
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tamis.predicates.expression import Expression
+from tamis.routing import wire
 from tamis.routing.messages import Loss, Message, Verb
 from tamis.routing.overlay import Overlay
 
@@ -46,9 +48,13 @@ class Simulator:
         edges: Iterable[tuple[str, str]],
         seed: int = 0,
         weather: Weather | None = None,
+        *,
+        through_json: bool = False,
         **options: Any,
     ) -> None:
-        """``options`` are those of ``Overlay``."""
+        """``through_json``: every message is written as JSON text and read again. ``options`` are
+        those of ``Overlay``."""
+        self._through_json = through_json
         self._random = random.Random(seed)
         self.weather = weather or Weather()
         self._options = options
@@ -179,6 +185,8 @@ class Simulator:
         broker, host = self.brokers[name], self.hosts[name]
         for message in broker.outbox:
             self.counts[message.verb] += 1
+            if self._through_json:
+                message = wire.from_json(json.loads(json.dumps(wire.to_json(message))))
             if self._random.random() >= self.weather.loss:
                 self._post(message)
                 if self._random.random() < self.weather.repetition:

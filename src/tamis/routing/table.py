@@ -11,39 +11,42 @@ that it can come back.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from tamis.engine.engine import Engine
 from tamis.errors import DuplicateIdError, UnknownIdError
+from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
 from tamis.predicates.facts import NO_FACTS, Facts
-from tamis.routing.covering import CoveringTable, FilterSet
-from tamis.routing.filters import Filter
-from tamis.routing.merging import Merger, MergeRules, mergers_of
-
-_BETWEEN = "\x1f"
+from tamis.routing.covering import CoveringTable
+from tamis.routing.filter_set import FilterSet
+from tamis.routing.filters import Filter, FilterReader
+from tamis.routing.link_table import MERGING, LinkTable
+from tamis.routing.merging import MergeRules
+from tamis.routing.recipients import Recipients
 
 
 class RoutingTable:
     """Subscriptions and advertisements by neighbour."""
 
-    def __init__(self, facts: Facts = NO_FACTS) -> None:
-        self._facts = facts
-        self._prt: dict[str, CoveringTable[str]] = {}
+    def __init__(self, facts: Facts = NO_FACTS, engine: Engine | None = None) -> None:
+        """``engine`` is an empty one that matches events, for subscriptions that ask a taxonomy."""
+        self._facts, self._reader = facts, FilterReader(facts)
+        self._prt: dict[str, LinkTable] = {}
         self._srt: FilterSet[tuple[str, str]] = FilterSet(facts)
-        self._mergers: dict[str, dict[str, Merger[str]]] = {}
-        self._engine = Engine()
-        self._matched: dict[str, dict[str, Expression]] = {}
+        self._recipients = Recipients(engine)
+        self._matched: dict[str, set[str]] = {}
 
     def add(self, neighbour: str, id: str, subscription: Expression) -> None:
         """Take in a subscription of a neighbour."""
-        table = self._prt.setdefault(neighbour, CoveringTable(self._facts))
+        table = self._prt.setdefault(neighbour, LinkTable(neighbour, MERGING, self._facts))
         if id in table:
             raise DuplicateIdError(
                 f"{neighbour} has a subscription {id!r} already; remove it first"
             )
-        table.add(id, Filter.of(subscription, self._facts))
-        self._refresh(neighbour)
+        table.add(id, self._reader.read(subscription))
+        self._follow(neighbour)
 
     def remove(self, neighbour: str, id: str) -> None:
         """Forget a subscription of a neighbour; mergers that it is in are cancelled."""
@@ -51,82 +54,85 @@ class RoutingTable:
         if table is None or id not in table:
             raise UnknownIdError(f"{neighbour} has no subscription {id!r}")
         table.remove(id)
-        self._refresh(neighbour)
+        self._follow(neighbour)
 
     def advertise(self, neighbour: str, id: str, advertisement: Expression) -> None:
         """Take in an advertisement of a neighbour."""
-        self._srt.add((neighbour, id), Filter.of(advertisement, self._facts))
+        if (neighbour, id) in self._srt:
+            raise DuplicateIdError(
+                f"{neighbour} has an advertisement {id!r} already; unadvertise it first"
+            )
+        self._srt.add((neighbour, id), self._reader.read(advertisement))
+        self._recheck()
 
     def unadvertise(self, neighbour: str, id: str) -> None:
         """Forget an advertisement of a neighbour."""
         if (neighbour, id) not in self._srt:
             raise UnknownIdError(f"{neighbour} has no advertisement {id!r}")
         self._srt.remove((neighbour, id))
+        self._recheck()
+
+    def _recheck(self) -> None:
+        """Cancel mergers that advertisements no longer justify."""
+        for neighbour, table in self._prt.items():
+            table.recheck(partial(self._promised, neighbour))
+            self._follow(neighbour)
+
+    def _promised(self, neighbour: str) -> list[Filter]:
+        """What the events that may go to a neighbour lie within: others advertise them."""
+        return [self._srt[key] for key in self._srt if key[0] != neighbour]
 
     def towards(self, subscription: Expression) -> set[str]:
         """The neighbours that a subscription goes to: they advertise something that overlaps it."""
-        found = self._srt.overlapping(Filter.of(subscription, self._facts))
+        found = self._srt.overlapping(self._reader.read(subscription))
         return {neighbour for neighbour, _ in found}
 
-    def match(self, event: Mapping[str, Any]) -> set[str]:
+    def match(self, event: Event | Mapping[str, Any]) -> set[str]:
         """The neighbours that an event goes to."""
-        return {found.partition(_BETWEEN)[0] for found in self._engine.match(event)}
+        return set(self._recipients.match(Event.of(event)))
 
     def merge(self, rules: MergeRules | None = None) -> int:
         """Look for mergers among the subscriptions of each neighbour; return how many there are."""
         for neighbour, table in self._prt.items():
-            roots = {id: table[id] for id in table.roots}
-            promised = [self._srt[key] for key in self._srt]
-            made = mergers_of(roots, rules, self._facts, promised)
-            self._mergers[neighbour] = {f"merger {n}": each for n, each in enumerate(made, 1)}
-            self._refresh(neighbour)
-        return sum(map(len, self._mergers.values()))
+            table.merge(self._promised(neighbour), rules)
+            self._follow(neighbour)
+        return sum(len(table.mergers) for table in self._prt.values())
 
     @property
     def entries(self) -> int:
         """Filters that events are matched against."""
-        return sum(map(len, self._matched.values()))
+        return sum(len(table.wanted) for table in self._prt.values())
 
     def __len__(self) -> int:
-        return sum(map(len, self._prt.values()))
+        return sum(len(table.table) for table in self._prt.values())
 
-    def _refresh(self, neighbour: str) -> None:
-        """Let the engine match what is neither covered nor merged."""
-        table = self._prt[neighbour]
-        wanted = {id: table[id].expression for id in table.roots}
-        mergers = {
-            name: each
-            for name, each in self._mergers.get(neighbour, {}).items()
-            if all(member in wanted for member in each.members)
-        }
-        self._mergers[neighbour] = mergers
-        for name, merger in mergers.items():
-            for member in merger.members:
-                del wanted[member]
-            wanted[name] = merger.filter.expression
-        known = self._matched.setdefault(neighbour, {})
-        for id in [id for id in known if wanted.get(id) != known[id]]:
-            self._engine.unsubscribe(neighbour + _BETWEEN + id)
-            del known[id]
-        for id, expression in wanted.items():
-            if id not in known:
-                self._engine.subscribe(expression, id=neighbour + _BETWEEN + id)
-                known[id] = expression
+    def __repr__(self) -> str:
+        return f"<{self.describe().partition(chr(10))[0]}>"
+
+    def _follow(self, neighbour: str) -> None:
+        """Let events be matched against what is neither covered nor merged."""
+        table, matched = self._prt[neighbour], self._matched.setdefault(neighbour, set())
+        for id in table.changed:
+            if id in matched:
+                matched.remove(id)
+                self._recipients.remove(neighbour, id)
+            if id in table.wanted:
+                matched.add(id)
+                self._recipients.add(neighbour, id, table.wanted[id])
+        table.changed.clear()
 
     def describe(self) -> str:
         """The table in words: neighbours, their filters, and below each what it stands for."""
         lines = [f"{len(self):,} subscriptions, {self.entries:,} entries"]
-        for neighbour, table in self._prt.items():
+        for neighbour, own in self._prt.items():
             lines.append(neighbour)
-            merged: dict[str, None] = {}
-            for name, merger in self._mergers.get(neighbour, {}).items():
-                lines.append(f"  {name}: {merger.filter.expression}")
-                merged |= dict.fromkeys(merger.members)
-                for member in merger.members:
-                    lines += self._branch(table, member, 2)
-            for id in table.roots:
-                if id not in merged:
-                    lines += self._branch(table, id, 1)
+            for number, (name, merger) in enumerate(own.mergers.items(), 1):
+                lines.append(f"  merger {number}: {merger.filter.expression}")
+                for member in own.within(name):
+                    lines += self._branch(own.table, member, 2)
+            for id in own.table.roots:
+                if id in own.wanted:
+                    lines += self._branch(own.table, id, 1)
         for neighbour, id in self._srt:
             lines.append(f"{neighbour} advertises {id}: {self._srt[neighbour, id].expression}")
         return "\n".join(lines)

@@ -7,8 +7,10 @@ try:
 except ImportError as error:
     raise MissingExtraError("tamis.spark needs PySpark: pip install 'tamis[spark]'") from error
 
+from tamis.spark.compact import Compaction, compact
 from tamis.spark.index.index import Index
-from tamis.spark.match import match
+from tamis.spark.match import Division, call_statistics, divided, match
+from tamis.spark.pipeline import Pipeline
 from tamis.spark.progress import Summary, watch
 from tamis.spark.schemas import from_spark, to_spark
 from tamis.spark.session.session import session_builder
@@ -17,10 +19,16 @@ from tamis.spark.sql import register
 from tamis.spark.validate import Validated, validate
 
 __all__ = [
+    "Compaction",
+    "Division",
     "Index",
+    "Pipeline",
     "Snapshots",
     "Summary",
     "Validated",
+    "call_statistics",
+    "compact",
+    "divided",
     "from_spark",
     "match",
     "register",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -18,6 +18,8 @@ EVENT_ID, SUBSCRIPTION_ID, VERSION = "event_id", "subscription_id", "version"
 """Columns of matches."""
 BINDINGS = "bindings"
 """The column of matches with the values of variables, if it is asked for."""
+TEXT, REASON = "text", "reason"
+"""Columns of rejected events: the event as a text, and why it cannot be read."""
 EVENTS = "the table of events"
 """The name of the table in messages."""
 
@@ -33,16 +35,42 @@ def check_events(events: DataFrame, wanted: Iterable[str]) -> None:
     check_present(events.columns, wanted, EVENTS)
 
 
-def check_packed(events: DataFrame, column: str) -> None:
-    """Raise unless a column can hold whole events."""
-    from pyspark.sql.types import MapType, StringType, StructType
+Form = Literal["columns", "struct", "map", "json", "variant"]
+"""How events come: each attribute in a column, or whole events in one column of some type."""
 
+
+def form_of(events: DataFrame, column: str | None) -> Form:
+    """How events come; raises unless the column can hold whole events."""
+    from pyspark.sql.types import MapType, StringType, StructType, VariantType
+
+    if column is None:
+        return "columns"
     kind = events.schema[column].dataType
-    if not isinstance(kind, StringType | MapType | StructType):
-        raise TamisError(
-            f"column {column!r} is of type {kind.simpleString()}: a column of whole events must "
-            "hold JSON strings, maps or structs"
-        )
+    forms: list[tuple[type, Form]] = [
+        (StringType, "json"),
+        (VariantType, "variant"),
+        (MapType, "map"),
+        (StructType, "struct"),
+    ]
+    for each, form in forms:
+        if isinstance(kind, each):
+            return form
+    raise TamisError(
+        f"column {column!r} is of type {kind.simpleString()}: a column of whole events must "
+        "hold JSON strings, variants, maps or structs"
+    )
+
+
+def check_no_variants(events: DataFrame, names: Iterable[str]) -> None:
+    """Raise if an attribute is a variant, whose fields Spark does not know."""
+    from pyspark.sql.types import VariantType
+
+    for name in names:
+        if isinstance(events.schema[name].dataType, VariantType):
+            raise TamisError(
+                f"column {name!r} is a variant: if it holds whole events, name it in 'column'; "
+                f"else take what you need out of it, as with variant_get"
+            )
 
 
 def check_present(columns: Sequence[str], wanted: Iterable[str], table: str) -> None:

@@ -6,34 +6,39 @@ import os
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
 from tamis.engine.engine import Engine
-from tamis.errors import RejectedWarning, TamisError
+from tamis.errors import RejectedWarning, TamisError, suggestion
+from tamis.graphs.reader import FORMATS
 from tamis.model.events.arrow_events import check_columns
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import Taxonomies, TaxonomyLike
 from tamis.operators.registry import KnownOperators, check_needed
+from tamis.spark.calls import CallTask, known_calls, summed
 from tamis.spark.columns import (
     BINDINGS,
     EVENT_ID,
     EVENTS,
+    REASON,
     SUBSCRIPTION_ID,
+    TEXT,
     VERSION,
     arrow_schema,
     check_events,
-    check_packed,
+    check_no_variants,
     check_present,
+    form_of,
     quoted,
 )
 from tamis.spark.index.index import Index
-from tamis.spark.index.shipping import ship
+from tamis.spark.index.shipping import Shipment, ship
 from tamis.spark.progress import METRIC
 from tamis.spark.snapshots.snapshots import Snapshots
-from tamis.spark.worker import Batches, MatchTask, Source, declare
+from tamis.spark.worker import NO_GRAPHS, Batches, MatchTask, OnError, Source, declare
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +61,10 @@ def match(
     limits: Limits = LIMITS,
     operators: Sequence[str] = (),
     bindings: bool = False,
+    on_error: OnError = "fail",
+    graph: str | None = None,
+    graph_format: str = "n-triples",
+    statistics: DataFrame | None = None,
 ) -> DataFrame:
     """Match events against subscriptions.
 
@@ -64,7 +73,9 @@ def match(
     ``subscription_columns`` (from the subscriptions). If ``events`` is a stream, so is the result.
 
     Every column of ``events`` is an attribute; structs and lists are nested ones. If one column
-    holds whole events, as JSON, a map or a struct, name it in ``column``.
+    holds whole events, as JSON, a variant, a map or a struct, name it in ``column``. A column of
+    RDF documents that are the graphs of the events is named in ``graph``, their format in
+    ``graph_format``; ``tamis.spark.graphs`` makes such a column of quads, or of feeds.
 
     ``subscriptions`` is a DataFrame with the columns ``id``, ``subscription`` and optionally
     ``version``, an ``Index``, an ``Engine``, the path of a saved one, or ``Snapshots``, which may
@@ -76,17 +87,29 @@ def match(
 
     ``operators`` are modules that declare operators with ``@tamis.operator``; executors import
     them, so they must be there too. Those of Tamis itself need no module. With ``bindings``, there
-    is a last column ``bindings``: the values of a subscription's variables, as JSON.
+    is a column ``bindings``: the values of a subscription's variables, as JSON. ``statistics`` are
+    what ``call_statistics`` gave of an earlier run: the order of calls begins with them.
+
+    An event that cannot be read (broken JSON, or beyond a limit) fails the job. With
+    ``on_error="skip"`` it has no matches. With ``"collect"`` it becomes a row of the result, whose
+    last columns are ``text`` (the event) and ``reason``; of matches, these are null. ``divided``
+    separates the two.
 
     Faulty rows of the table cause a ``RejectedWarning``; ``Index.of(table).rejected`` lists them.
     With ``errors="raise"`` they raise an error. The remaining parameters are those of an engine;
     they apply only if ``subscriptions`` is a DataFrame.
     """
-    check_events(events, [event_id, *([column] if column else []), *keep])
-    _check_result(keep, [*subscription_columns, *[BINDINGS] * bindings], limit)
+    check_events(events, [event_id, *(each for each in (column, graph) if each), *keep])
+    if on_error not in get_args(OnError):
+        raise TamisError(f"on_error must be 'fail', 'skip' or 'collect', not {on_error!r}")
+    said = () if on_error == "fail" else (TEXT, REASON)
+    texts = (*[BINDINGS] * bindings, *said)
+    more = (*subscription_columns, *[BINDINGS] * bindings)
+    _check_result(keep, (*more, *said), limit)
     declare(operators)
     if isinstance(subscriptions, Snapshots) and not events.isStreaming:
         subscriptions = subscriptions.file
+    known = None if statistics is None else known_calls(statistics)
     index, source = compiled(
         events.sparkSession,
         subscriptions,
@@ -97,29 +120,108 @@ def match(
         prefixes=prefixes,
         limits=limits,
         operators=operators,
+        known=known,
     )
     check_needed(index.engine.needed_operators(), KnownOperators(), "the index")
     check_present(index.columns.column_names, subscription_columns, "the index")
-    attributes = _attributes(events, column, index, isinstance(subscriptions, Snapshots))
+    changing = isinstance(subscriptions, Snapshots)
+    attributes = _attributes(events, column, index, changing, graph)
+    graphs = None
+    if changing or index.engine.reads_graphs():
+        graphs = _graphs(events, graph, graph_format, required=not changing)
     if deduplicate is not None:
         events = _deduplicated(events, event_id, deduplicate)
-    needed = tuple(dict.fromkeys([*attributes, event_id, *keep]))
+    needed = tuple(dict.fromkeys([*attributes, event_id, *keep, *([graphs[0]] if graphs else [])]))
     task = MatchTask(
         source,
         needed,
         event_id,
         tuple(attributes),
-        column is not None,
+        form_of(events, column),
         tuple(keep),
-        _schema(events, needed, event_id, keep, index, subscription_columns, bindings),
+        _schema(events, needed, event_id, keep, index, subscription_columns, texts),
         limit,
         index.engine.limits,
         tuple(operators),
         bindings,
+        on_error,
+        graphs,
     )
     found = _mapped(events, task)
-    more = map(quoted, (*keep, *subscription_columns, *[BINDINGS] * bindings))
-    return found.select(EVENT_ID, SUBSCRIPTION_ID, VERSION, *more)
+    if on_error == "skip":
+        found, said = found.where(found[REASON].isNull()), ()
+    return found.select(EVENT_ID, SUBSCRIPTION_ID, VERSION, *map(quoted, (*keep, *more)), *said)
+
+
+def call_statistics(
+    events: DataFrame,
+    subscriptions: Any,
+    *,
+    event_id: str = "id",
+    column: str | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
+    taxonomy: Taxonomies | TaxonomyLike | None = None,
+    prefixes: Mapping[str, str] | None = None,
+    limits: Limits = LIMITS,
+    operators: Sequence[str] = (),
+    graph: str | None = None,
+    graph_format: str = "n-triples",
+) -> DataFrame:
+    """What matching events tells of operator calls, for ``match(…, statistics=…)``.
+
+    Returns a DataFrame with one row for each distinct call: ``call`` with the version of its
+    operator, ``true_results`` and ``results`` (of each task at most the last thousand count), and
+    the ``seconds`` of a call of its operator and of its set-up. It makes the calls: give it a
+    sample of your events. The parameters are those of ``match``.
+    """
+    check_events(events, [event_id, *(each for each in (column, graph) if each)])
+    if events.isStreaming:
+        raise TamisError("statistics are made of a table of events, not of a stream")
+    declare(operators)
+    if isinstance(subscriptions, Snapshots):
+        subscriptions = subscriptions.file
+    index, source = compiled(
+        events.sparkSession,
+        subscriptions,
+        schema=schema,
+        taxonomy=taxonomy,
+        prefixes=prefixes,
+        limits=limits,
+        operators=operators,
+    )
+    check_needed(index.engine.needed_operators(), KnownOperators(), "the index")
+    attributes = _attributes(events, column, index, False, graph)
+    graphs = None
+    if index.engine.reads_graphs():
+        graphs = _graphs(events, graph, graph_format, required=True)
+    needed = tuple(dict.fromkeys([*attributes, event_id, *([graphs[0]] if graphs else [])]))
+    task = MatchTask(
+        source, needed, event_id, tuple(attributes), form_of(events, column), (),
+        _schema(events, needed, event_id, (), index, (), ()), None, index.engine.limits,
+        tuple(operators), graph=graphs,
+    )  # fmt: skip
+    return summed(_numbered(events, task), CallTask(task))
+
+
+class Division(NamedTuple):
+    """Matches and rejected events; cache what you divide if you use both, or Spark computes it
+    twice."""
+
+    matches: DataFrame
+    """The matches, without text and reason."""
+    rejected: DataFrame
+    """The events that could not be read, with ``event_id``, ``text`` and ``reason``, and the
+    columns of events that were kept."""
+
+
+def divided(found: DataFrame, keep: Sequence[str] = ()) -> Division:
+    """Divide what ``match(…, on_error="collect")`` found; ``keep`` is what was given there."""
+    check_present(found.columns, [EVENT_ID, TEXT, REASON, *keep], "the result")
+    reason = found[REASON]
+    return Division(
+        found.where(reason.isNull()).drop(TEXT, REASON),
+        found.where(reason.isNotNull()).select(EVENT_ID, *map(quoted, keep), TEXT, REASON),
+    )
 
 
 def _schema(
@@ -129,9 +231,9 @@ def _schema(
     keep: Sequence[str],
     index: Index,
     columns: Sequence[str],
-    bindings: bool,
+    texts: Sequence[str],
 ) -> pa.Schema:
-    """The columns that a worker returns: those of the event, then those of the subscription."""
+    """The columns that a worker returns: those of the event, those of the subscription, texts."""
     types = arrow_schema(events.select(*map(quoted, needed)), EVENTS)
     theirs = index.columns.schema
     return pa.schema(
@@ -139,26 +241,35 @@ def _schema(
             pa.field(EVENT_ID, types.field(event_id).type),
             *(types.field(name) for name in keep),
             *(theirs.field(name) for name in (SUBSCRIPTION_ID, VERSION, *columns)),
-            *[pa.field(BINDINGS, pa.string())] * bindings,
+            *(pa.field(name, pa.string()) for name in texts),
         ]
     )
 
 
 def _mapped(events: DataFrame, task: MatchTask) -> DataFrame:
-    """The matches of a task; if they are a stream, Spark counts them."""
+    """What a task finds; if it is a stream, Spark counts matches and rejected events."""
     from pyspark.sql import functions
     from pyspark.sql.pandas.types import from_arrow_schema
 
     def tamis_match(batches: Batches) -> Batches:
         return task(batches)
 
-    # Rename the columns, because mapInArrow reads a dot in a name as a step into a struct.
-    numbered = [functions.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(task.columns)]
-    found = events.select(*numbered).mapInArrow(tamis_match, from_arrow_schema(task.schema))
+    found = _numbered(events, task).mapInArrow(tamis_match, from_arrow_schema(task.schema))
     if events.isStreaming:
-        count = functions.count(functions.lit(1)).alias("matches")
-        found = found.observe(f"{METRIC}_{secrets.token_hex(4)}", count)
+        reason = functions.lit(None) if task.on_error == "fail" else functions.col(REASON)
+        matches = functions.count_if(reason.isNull()).alias("matches")
+        rejected = functions.count_if(reason.isNotNull()).alias("rejected")
+        found = found.observe(f"{METRIC}_{secrets.token_hex(4)}", matches, rejected)
     return found
+
+
+def _numbered(events: DataFrame, task: MatchTask) -> DataFrame:
+    """The columns of a task, renamed: mapInArrow reads a dot in a name as a step into a struct."""
+    from pyspark.sql import functions
+
+    return events.select(
+        *(functions.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(task.columns))
+    )
 
 
 def _check_result(keep: Sequence[str], columns: Sequence[str], limit: int | None) -> None:
@@ -171,10 +282,24 @@ def _check_result(keep: Sequence[str], columns: Sequence[str], limit: int | None
         raise TamisError(f"limit must be a number of matches, not {limit!r}")
 
 
-def compiled(session: SparkSession, subscriptions: Any, **settings: Any) -> tuple[Index, Source]:
-    """The compiled subscriptions, and the place where executors find them."""
+def compiled(
+    session: SparkSession,
+    subscriptions: Any,
+    *,
+    known: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> tuple[Index, Source]:
+    """The compiled subscriptions, and the place where executors find them; ``known`` is what is
+    known of calls."""
+    if known is not None and isinstance(subscriptions, Snapshots | str | os.PathLike):
+        raise TamisError(
+            "statistics go with a DataFrame, an Index or an Engine: a file has its own; for a "
+            "saved index, give Index.open(path)"
+        )
     if isinstance(subscriptions, Snapshots):
         return subscriptions.index, subscriptions.source()
+    if isinstance(subscriptions, Shipment):
+        return subscriptions.index, subscriptions.source
     if isinstance(subscriptions, str | os.PathLike):
         return Index.open(subscriptions), ship(session, subscriptions)
     if isinstance(subscriptions, Engine):
@@ -190,22 +315,47 @@ def compiled(session: SparkSession, subscriptions: Any, **settings: Any) -> tupl
             "subscriptions must be a Spark DataFrame, an Index, an Engine, the path of a saved one "
             f"or Snapshots, not {type(subscriptions).__name__}"
         )
+    if known is not None:
+        subscriptions.engine.learn_calls(known)
     return subscriptions, ship(session, subscriptions)
 
 
+def _graphs(
+    events: DataFrame, name: str | None, format: str, *, required: bool
+) -> tuple[str, str] | None:
+    """The column of RDF documents and their format."""
+    from pyspark.sql.types import BinaryType, StringType
+
+    if name is None:
+        if required:
+            raise TamisError(NO_GRAPHS)
+        return None
+    kind = events.schema[name].dataType
+    if not isinstance(kind, StringType | BinaryType):
+        raise TamisError(
+            f"column {name!r} is of type {kind.simpleString()}: RDF documents are texts or bytes"
+        )
+    if format not in FORMATS:
+        hint = suggestion(str(format), FORMATS) or "known are " + ", ".join(FORMATS)
+        raise TamisError(f"unknown format {format!r:.50} of graphs; {hint}")
+    return name, format
+
+
 def _attributes(
-    events: DataFrame, column: str | None, index: Index, changing: bool
+    events: DataFrame, column: str | None, index: Index, changing: bool, graph: str | None
 ) -> Sequence[str]:
     """The columns that workers need: those that subscriptions use, or all if these may change.
 
     Checks their types, so that you learn of unsupported ones before the job starts.
     """
     if column is not None:
-        check_packed(events, column)
+        form_of(events, column)
         names = [column]
     else:
         asked = None if changing else index.engine.attributes()
-        names = [name for name in events.columns if asked is None or name in asked]
+        columns = [name for name in events.columns if name != graph]
+        names = [name for name in columns if asked is None or name in asked]
+        check_no_variants(events, names)
     schema = arrow_schema(events.select(*map(quoted, names)), EVENTS)
     check_columns(schema.names, schema.types)
     return names

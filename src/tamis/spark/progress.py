@@ -31,6 +31,8 @@ class Summary:
     batches: int = 0
     events: int = 0
     matches: int = 0
+    rejected: int = 0
+    """Events that could not be read."""
     busy_seconds: float = 0.0
     """Time that micro-batches took, without the pauses between them."""
     snapshot: int | None = None
@@ -43,6 +45,7 @@ class Summary:
         self.batches += 1
         self.events += batch.events
         self.matches += batch.matches
+        self.rejected += batch.rejected
         self.busy_seconds += batch.seconds
         self.snapshot = batch.snapshot or self.snapshot
 
@@ -52,7 +55,7 @@ class Summary:
         return (
             f"{how} after {self.batches:,} batches in {self.busy_seconds:.1f} s: "
             f"{self.events:,} events ({self.events / seconds:,.0f}/s), "
-            f"{self.matches:,} matches ({self.matches / seconds:,.0f}/s)"
+            f"{self.matches:,} matches ({self.matches / seconds:,.0f}/s){_rejected(self.rejected)}"
         )
 
 
@@ -63,6 +66,7 @@ class Batch:
     number: int
     events: int
     matches: int
+    rejected: int
     seconds: float
     snapshot: int | None
 
@@ -70,6 +74,7 @@ class Batch:
         rate = f"{self.events / max(self.seconds, 1e-9):,.0f} events/s"
         matches = f"{self.matches / max(self.seconds, 1e-9):,.0f} matches/s"
         seen = "" if self.snapshot is None else f", subscriptions version {self.snapshot}"
+        seen = _rejected(self.rejected) + seen
         return f"batch {self.number}: {rate}, {matches}, {self.seconds:.2f} s{seen}"
 
 
@@ -86,7 +91,7 @@ def watch(
     summary = Summary()
     asked = threading.Event()
     last = -1
-    with _signals(asked):
+    with asked_to_stop(asked):
         while True:
             over = query.awaitTermination(_POLL)  # type: ignore[arg-type]  # fractions are taken
             for batch in _batches(query, last, snapshots):
@@ -105,24 +110,33 @@ def watch(
 
 def _batches(query: StreamingQuery, after: int, snapshots: Snapshots | None) -> Iterator[Batch]:
     for progress in list(query.recentProgress):
-        found, events = progress["batchId"], _events(progress)
+        found, events = progress["batchId"], events_of(progress)
         if found > after and events:
             seen = None if snapshots is None else snapshots.seen_by(str(query.id), found)
             seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
-            yield Batch(found, events, sum(_observed(progress)), seconds, seen)
+            matches, rejected = _observed(progress)
+            yield Batch(found, events, matches, rejected, seconds, seen)
 
 
-def _events(progress: Mapping[str, Any]) -> int:
+def events_of(progress: Mapping[str, Any]) -> int:
     """The events of a micro-batch, summed over sources: Spark Connect reports no total."""
     return sum(source["numInputRows"] for source in progress["sources"])
 
 
-def _observed(progress: Mapping[str, Any]) -> Iterator[int]:
-    """The matches; Spark Connect reports them in a JSON form, with values apart from the schema."""
+def _observed(progress: Mapping[str, Any]) -> tuple[int, int]:
+    """Matches and rejected events; Spark Connect reports them in a JSON form, with values apart
+    from the schema."""
+    matches = rejected = 0
     for name, row in (progress["observedMetrics"] or {}).items():
         if name.startswith(METRIC):
             fields = row.asDict()
-            yield fields["matches"] if "matches" in fields else fields["values"][0]
+            values = fields.get("values") or (fields["matches"], fields["rejected"])
+            matches, rejected = matches + values[0], rejected + values[1]
+    return matches, rejected
+
+
+def _rejected(count: int) -> str:
+    return f", {count:,} events rejected" if count else ""
 
 
 def _stop(query: StreamingQuery) -> None:
@@ -142,7 +156,7 @@ def _last_batch(query: StreamingQuery) -> int:
 
 
 @contextmanager
-def _signals(asked: threading.Event) -> Iterator[None]:
+def asked_to_stop(asked: threading.Event) -> Iterator[None]:
     """Let SIGTERM and SIGINT ask for a stop, if this is the main thread, which alone may do so."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -42,6 +42,8 @@ def register(
     if isinstance(subscriptions, Snapshots):
         raise TamisError("a table function cannot follow Snapshots: pass an Index instead")
     index, source = compiled(session, subscriptions, **settings)
+    if index.engine.reads_graphs():
+        raise TamisError("a table function sees no graphs: use match(…, graph=…) for patterns")
     id_type: Any = to_arrow_type(DataType.fromDDL(event_id_type), timezone="UTC")
     limits = index.engine.limits
     fields = [index.columns.schema.field(each) for each in (SUBSCRIPTION_ID, VERSION)]
@@ -51,7 +53,7 @@ def register(
         def eval(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
             check_present(batch.schema.names, [event_id], "the table")
             names = tuple(batch.schema.names)
-            task = MatchTask(source, names, event_id, names, False, (), schema, None)
+            task = MatchTask(source, names, event_id, names, "columns", (), schema, None)
             yield from task.matches(batch, opened(source.path(), limits))
 
     function: Any = arrow_udtf(TamisMatch, returnType=from_arrow_schema(schema))

@@ -16,19 +16,28 @@ import pyarrow as pa
 from tamis.errors import EventError, LimitError, TamisError
 from tamis.model.events.arrow_events import check_columns, is_text
 from tamis.model.events.event import Event
-from tamis.model.events.json_events import read_json
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.schema.arrow_conformity import rejected_rows
 from tamis.model.schema.conformity import Rule, Violation
 from tamis.model.schema.schema import Schema
-from tamis.spark.columns import EVENTS, arrow_schema, check_events, check_packed, quoted
+from tamis.spark.columns import (
+    EVENTS,
+    REASON,
+    Form,
+    arrow_schema,
+    check_events,
+    check_no_variants,
+    form_of,
+    quoted,
+)
+from tamis.spark.reading import documents_of
 from tamis.spark.worker import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-RULE, REASON = "rule", "reason"
-"""The columns that rejected events have in addition."""
+RULE = "rule"
+"""The column that rejected events have beside the reason."""
 
 
 class Validated(NamedTuple):
@@ -65,11 +74,12 @@ def validate(
     schema.view(types)
     attributes = [column] if column else [name for name in events.columns if name not in ignore]
     kinds = arrow_schema(events, EVENTS)
-    if column:
-        check_packed(events, column)
+    form = form_of(events, column)
+    if column is None:
+        check_no_variants(events, attributes)
     check_columns(attributes, [kinds.field(name).type for name in attributes])
     places = tuple(events.columns.index(name) for name in attributes)
-    task = ValidateTask(schema, tuple(attributes), places, column is not None, tuple(types), limits)
+    task = ValidateTask(schema, tuple(attributes), places, form, tuple(types), limits)
     checked = _mapped(events, task)
     rule = checked[RULE]
     return Validated(
@@ -103,11 +113,10 @@ class ValidateTask(NamedTuple):
 
     schema: Schema
     attributes: tuple[str, ...]
-    """The names of the columns that are attributes; only one if ``packed``."""
+    """The names of the columns that are attributes; only one if it holds whole events."""
     places: tuple[int, ...]
     """The positions of these columns in a batch."""
-    packed: bool
-    """Whether events are in one column: JSON, a map or a struct."""
+    form: Form
     types: tuple[str, ...]
     limits: Limits
 
@@ -128,9 +137,9 @@ class ValidateTask(NamedTuple):
         """The rows of a batch that break a rule."""
         columns: list[Any] = [batch.column(place) for place in self.places]
         names = list(self.attributes)
-        if self.packed:
+        if self.form != "columns":
             (column,) = columns
-            if not pa.types.is_struct(column.type):
+            if self.form != "struct":
                 return dict(self._rejected(column))
             names = [field.name for field in column.type]
             columns = column.flatten()
@@ -141,17 +150,18 @@ class ValidateTask(NamedTuple):
 
     def _rejected(self, column: Any) -> Iterator[tuple[int, Violation]]:
         """The rows of a column of documents or maps that break a rule."""
-        documents = is_text(column.type)
-        texts = not documents and is_text(column.type.item_type)
-        for row, raw in enumerate(column.to_pylist()):
+        texts = self.form == "map" and is_text(column.type.item_type)
+        documents = documents_of(pa.record_batch([column], names=["events"]), self.form)
+        maps = column if documents is None else ()
+        for row in range(len(column)):
             try:
-                event = Event({}) if raw is None else self._event(raw, documents)
+                if documents is not None:
+                    event = documents.event(row, self.limits)
+                else:
+                    event = Event(dict(maps[row].as_py() or ()), self.limits)
             except (EventError, LimitError) as error:
                 yield row, Violation(Rule.UNREADABLE, "", (), str(error))
                 continue
             typed = self.schema.typed(event, texts=texts)
             for violation in self.schema.violations(typed, types=self.types)[:1]:
                 yield row, violation
-
-    def _event(self, raw: Any, documents: bool) -> Event:
-        return read_json(raw, self.limits) if documents else Event(dict(raw), self.limits)

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tamis.errors import EventError, LimitError, TamisError
-from tamis.model.events.event import Event
-from tamis.model.events.json_events import read_json
+from tamis.arrays.documents.documents import Documents
+from tamis.arrays.types import Rows
+from tamis.engine.matches import Matches
+from tamis.errors import EventError, TamisError
 from tamis.model.limits import LIMITS, Limits
+from tamis.spark.columns import BINDINGS, REASON, TEXT, Form
 from tamis.spark.index.index import Index
+from tamis.spark.reading import (
+    Reading,
+    Unreadable,
+    documents_of,
+    read_batch,
+    text_of,
+    without_unreadable,
+)
 
 Batches = Iterator[pa.RecordBatch]
 
+OnError = Literal["fail", "skip", "collect"]
+"""What becomes of events that cannot be read."""
+
+NO_GRAPHS = "some subscriptions have graph patterns: name the column of RDF documents in graph="
 _OPEN: dict[tuple[Any, ...], Index] = {}
 _MOST_OPEN = 4
 
@@ -38,9 +51,8 @@ class MatchTask(NamedTuple):
     """The names of a batch's columns; Spark may use other names."""
     event_id: str
     attributes: tuple[str, ...]
-    """The columns that are attributes; only one if ``packed``."""
-    packed: bool
-    """Whether events are in one column: JSON, a map or a struct."""
+    """The columns that are attributes; only one if it holds whole events."""
+    form: Form
     keep: tuple[str, ...]
     schema: pa.Schema
     limit: int | None
@@ -49,7 +61,11 @@ class MatchTask(NamedTuple):
     operators: tuple[str, ...] = ()
     """Modules that declare operators."""
     bindings: bool = False
-    """Whether the last column is the values of variables, as JSON."""
+    """Whether there is a column with the values of variables, as JSON."""
+    on_error: OnError = "fail"
+    """Unless it is ``fail``, the last two columns are text and reason of rejected events."""
+    graph: tuple[str, str] | None = None
+    """The column of RDF documents, and their format."""
 
     def __call__(self, batches: Batches) -> Batches:
         """The matches of the events of a partition."""
@@ -57,28 +73,124 @@ class MatchTask(NamedTuple):
         for batch in batches:
             if index is None:
                 index = opened(self.source.path(), self.limits, self.operators)
+                if self.graph is None and index.reads_graphs:
+                    raise TamisError(NO_GRAPHS)
             yield from self.matches(batch, index)
 
+    def fresh(self) -> Index:
+        """The index, opened for one task alone."""
+        declare(self.operators)
+        return Index.open(self.source.path(), verify=False, limits=self.limits)
+
     def matches(self, batch: pa.RecordBatch, index: Index) -> Batches:
-        """The matches of a batch, in chunks."""
+        """The matches of a batch, in chunks, and the events that cannot be read."""
         batch = batch.rename_columns(list(self.columns))
-        events: Any = batch.select(list(self.attributes))
-        if self.packed:
-            events = unpacked(events.column(0), batch[self.event_id], index)
-        names = self.schema.names[1 + len(self.keep) :]
-        if self.bindings:
-            names = names[:-1]
-        for chunk in index.engine.match_chunks(events, limit=self.limit):
-            columns: list[Any] = [
-                *(batch[name].take(chunk.event) for name in (self.event_id, *self.keep)),
-                *(index.columns[name].chunk(0).take(chunk.slot) for name in names),
-            ]
-            if self.bindings:
+        attributes = batch.select(list(self.attributes))
+        documents = documents_of(attributes, self.form)
+        if documents is not None and self.graph is None:
+            yield from self._of_documents(batch, documents, index)
+            return
+        reading = read_batch(attributes, self.form, index.engine)
+        if self.graph is not None:
+            name, format = self.graph
+            reading = reading.with_graphs(batch[name], format, index.engine.limits)
+        if self.on_error == "fail":
+            self._check(batch, reading.rejected)
+            try:
+                for chunk in self._chunks(reading, index):
+                    yield from self._found(batch, chunk, None, index)
+            except Unreadable:
+                if reading.graphs is not None:
+                    self._check(batch, reading.graphs.problems())
+                raise
+            return
+        reading, chunks = self._readable(reading, index)
+        for chunk in chunks:
+            yield from self._found(batch, chunk, reading.rows, index)
+        yield from self._rejected(batch, sorted(reading.rejected.items()))
+
+    def _of_documents(self, batch: pa.RecordBatch, documents: Documents, index: Index) -> Batches:
+        for found in index.documents.chunks(documents, self.limit, 1):
+            rejected = {row: str(error) for row, error in found.rejected.items()}
+            for row in found.blank.tolist():
+                rejected[row] = "no JSON: an empty document"
+            if self.on_error == "fail":
+                self._check(batch, rejected)
+            for chunk in index.engine.chunks(found.pairs):
+                yield from self._found(batch, chunk, None, index)
+            yield from self._rejected(batch, sorted(rejected.items()))
+
+    def _check(self, batch: pa.RecordBatch, rejected: Mapping[int, str]) -> None:
+        """Raise if there is an event that cannot be read, or not be decided."""
+        for row, reason in rejected.items():
+            raise EventError(f"the event {batch[self.event_id][row].as_py()!r}: {reason}")
+
+    def _chunks(self, reading: Reading, index: Index) -> Iterator[Matches]:
+        return index.engine.match_chunks(reading.events, limit=self.limit, graphs=reading.graphs)
+
+    def _readable(self, reading: Reading, index: Index) -> tuple[Reading, list[Matches]]:
+        """All matches of the events that can be read; an error might come after the first of them,
+        so none is given away before the last is there."""
+        try:
+            return reading, list(self._chunks(reading, index))
+        except Unreadable:
+            rest = without_unreadable(reading, index.engine.limits)
+            if not rest.rejected:
+                raise
+        was = reading.rows
+        rejected = {
+            int(row if was is None else was[row]): why for row, why in rest.rejected.items()
+        }
+        rows = rest.rows if was is None or rest.rows is None else was[rest.rows]
+        again = Reading(rest.events, rows, {**reading.rejected, **rejected}, rest.graphs)
+        return again, list(self._chunks(again, index))
+
+    def _found(
+        self, batch: pa.RecordBatch, chunk: Matches, rows: Rows | None, index: Index
+    ) -> Batches:
+        """The matches of a chunk, and the pairs that nobody can decide."""
+        yield self._matched(batch, chunk, rows, index)
+        undecided = [
+            (pair.event if rows is None else int(rows[pair.event]), str(pair))
+            for pair in chunk.incomplete
+        ]
+        if self.on_error == "fail":
+            self._check(batch, dict(undecided))
+        yield from self._rejected(batch, undecided)
+
+    def _matched(
+        self, batch: pa.RecordBatch, chunk: Matches, rows: Rows | None, index: Index
+    ) -> pa.RecordBatch:
+        """The rows of a chunk of matches."""
+        event = chunk.event if rows is None else rows[chunk.event]
+        columns: list[Any] = [batch[name].take(event) for name in (self.event_id, *self.keep)]
+        for name in self.schema.names[len(columns) :]:
+            if name in (TEXT, REASON) and self.on_error != "fail":
+                columns.append(pa.nulls(len(event), pa.string()))
+            elif name == BINDINGS and self.bindings:
                 values = [json.dumps(each, default=str) for each in chunk.bindings]
                 columns.append(pa.array(values, pa.string()))
-            fields = zip(columns, self.schema.types, strict=True)
-            arrays = [column.cast(kind) for column, kind in fields]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            else:
+                columns.append(index.columns[name].chunk(0).take(chunk.slot))
+        fields = zip(columns, self.schema.types, strict=True)
+        arrays = [column.cast(kind) for column, kind in fields]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _rejected(self, batch: pa.RecordBatch, rejected: Sequence[tuple[int, str]]) -> Batches:
+        """The rows of rejected events, which have nothing of a subscription."""
+        if not rejected:
+            return
+        rows = [row for row, _ in rejected]
+        attributes = batch.select(list(self.attributes))
+        said = {
+            TEXT: [text_of(attributes, row, self.form) for row in rows],
+            REASON: [reason for _, reason in rejected],
+        }
+        given = [batch[name].take(rows) for name in (self.event_id, *self.keep)]
+        rest = list(self.schema)[len(given) :]
+        absent = [None] * len(rows)
+        others = [pa.array(said.get(field.name, absent), field.type) for field in rest]
+        yield pa.RecordBatch.from_arrays([*given, *others], schema=self.schema)
 
 
 def opened(path: str, limits: Limits = LIMITS, operators: tuple[str, ...] = ()) -> Index:
@@ -105,30 +217,3 @@ def declare(modules: Iterable[str]) -> None:
                 f"the module {module!r}, which declares operators, cannot be imported: {error}; "
                 "ship it to the executors, as with spark.submit.pyFiles"
             ) from error
-
-
-def unpacked(column: Any, ids: Any, index: Index) -> Any:
-    """The events of a column of structs, maps or JSON documents."""
-    if pa.types.is_struct(column.type):
-        return pa.record_batch(column.flatten(), names=[field.name for field in column.type])
-    if not pa.types.is_map(column.type):
-        return _documents(column.to_pylist(), ids, index.engine.limits)
-    attributes = index.engine.attributes()
-    if attributes is None:
-        limits = index.engine.limits
-        return [Event(dict(event or {}), limits) for event in column.to_pylist()]
-    names = sorted(attributes)
-    arrays = [pc.map_lookup(column, name, "last") for name in names]
-    if not names:  # a batch has as many rows as a column of it
-        names, arrays = [""], [pa.nulls(len(column))]
-    return pa.record_batch(arrays, names=names)
-
-
-def _documents(documents: Iterable[Any], ids: Any, limits: Limits) -> list[Event]:
-    events = []
-    for row, document in enumerate(documents):
-        try:
-            events.append(Event({}) if document is None else read_json(document, limits))
-        except (EventError, LimitError) as error:
-            raise type(error)(f"the event {ids[row].as_py()!r}: {error}") from error
-    return events

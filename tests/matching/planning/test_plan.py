@@ -17,7 +17,9 @@ from tamis.matching.boxes.layout import PRESENCE
 from tamis.matching.covers.covers import cover_of
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.planning import plan as module
+from tamis.matching.planning.cost import EVALUATION
 from tamis.matching.planning.plan import Plan, Stats, plan_of, stats_of
+from tamis.matching.planning.steps import EVENT, MATCH, READ, SEARCH
 from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.sieve.kernels import (
     BLOCK,
@@ -111,6 +113,29 @@ def test_probes_and_boxes_met_are_those_of_the_kernels(texts):
         assert abs(seen.mean() - expected) < 4 * error
 
 
+def test_steps_tell_what_is_read_searched_and_evaluated():
+    plan = plan_of([segment_of("color = 'red'")])
+    assert plan.steps == {
+        "columns": EVENT + READ[AxisSort.STRING],
+        "texts": 0,
+        "evaluation": 0,
+        "matches": MATCH * plan.groups[0].met,
+    }
+    texts = [f"title contains text 'oak{n}' and not title like 'a_{n}'" for n in range(10)]
+    rest = plan_of([segment_of(*texts)])
+    assert rest.steps["texts"] == SEARCH[AxisSort.SUBSTRINGS]
+    assert rest.steps["evaluation"] == pytest.approx(
+        EVALUATION * sum(group.met for group in rest.groups)
+    )
+    assert "texts 120 ns" in str(rest)
+    assert "texts" not in str(plan)
+
+
+def test_every_sort_of_axes_has_a_cost():
+    assert {*READ, *SEARCH} == {*AxisSort}
+    assert all(sort.several_ranks for sort in SEARCH)
+
+
 def test_groups_add_up_and_are_sorted_by_cost():
     segments = [
         segment_of(*CATEGORY, *WINDOWS, "title matches '[ab]'"),
@@ -124,7 +149,7 @@ def test_groups_add_up_and_are_sorted_by_cost():
     assert stats.keys == sum(group.keys for group in plan.groups)
     costs = [group.cost for group in plan.groups]
     assert costs == sorted(costs, reverse=True)
-    assert plan.cost == stats.cost == pytest.approx(sum(costs))
+    assert plan.cost == stats.cost == pytest.approx(sum(costs) + sum(plan.steps.values()))
     assert {group.segment for group in plan.groups} == {0, 1}
     assert stats.segments == 2
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import import_module
 from pathlib import Path
@@ -220,6 +221,13 @@ class Service(BaseHTTPRequestHandler):
             self.send_response(503)
             self.end_headers()
             return
+        if self.path == "/endless":
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):  # when nobody reads any longer
+                while True:
+                    self.wfile.write(bytes(1 << 20))
+            return
         results = [[each["event"]["people"]] for each in body["calls"]]
         answer = json.dumps({"results": results}).encode()
         self.send_response(200)
@@ -249,6 +257,9 @@ def test_ask(service: str) -> None:
     assert found.event.tolist() == [1, 2]
     assert len(Service.requests) == 2  # one POST for all, and again after the failure
     assert Service.requests[1]["calls"][0] == {"event": {"people": 10}, "arguments": [None]}
+    http.use_service("endless", f"{service}/endless", reads=())
+    said = failure("ask('endless', ?n)", {})
+    assert "an answer of more than 16,777,216 bytes" in said
     http.use_service("gone", "http://127.0.0.1:9", reads=())
     http.PAUSE = 0.001
     assert "ask('gone', ?n) raised Connect" in failure("ask('gone', ?n)", {})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tamis.published.boxes import UNBOUNDED, BoxTable
-from tamis.published.mbd.covering import DiagramCoverer, Sides
+from tamis.published.mbd.covering import BOTH, DiagramCoverer, Sides
 from tamis.published.mbd.dependencies import DependencyCache
 from tamis.published.mbd.mbd import MBD
 from tests.published.strategies import random_sides, sides_of
@@ -39,7 +39,7 @@ def query(box: Box) -> Sides:
     return Sides(np.array(axes, np.int32), ends[:, 0].copy(), ends[:, 1].copy())
 
 
-@pytest.mark.parametrize("phases", [1, 2])
+@pytest.mark.parametrize("phases", [1, 2, BOTH])
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_it_agrees_with_plain_comparing(seed: int, phases: int, cached: bool) -> None:
@@ -69,7 +69,7 @@ def test_it_agrees_with_plain_comparing(seed: int, phases: int, cached: bool) ->
             del there[number]
 
 
-@pytest.mark.parametrize("phases", [1, 2])
+@pytest.mark.parametrize("phases", [1, 2, BOTH])
 def test_a_predicate_too_many_does_not_cover(phases: int) -> None:
     """price > 5 and dest = 'Ottawa' does not cover price > 10, and the other way round neither."""
     price, dest = 0, 1

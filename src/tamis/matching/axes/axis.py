@@ -121,7 +121,12 @@ class Axis:
     def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
         """What gives the rank of a value, and the types of those values that have one."""
         sort = self.key.sort
-        return self.rank if sort.has_rest else self.lines[0].ranker(), sort.ranked_types
+        if sort.is_mixed:
+            return self.rank, sort.ranked_types
+        own, types, last = self.lines[0].ranker(), sort.types, self.size - 1
+        if not sort.has_rest:
+            return own, types
+        return lambda value: own(value) if type(value) in types else last, sort.ranked_types
 
     def ranks(self, array: pa.Array[Any]) -> Ranks:
         """The ranks of a column, whose nulls are -1."""

@@ -45,6 +45,14 @@ class LineBuilder:
         self.count += 1
         return self.count - 1
 
+    def add_points(self, values: Sequence[Value]) -> int:
+        """Take in the cuts before and after each of some values; return the first reference."""
+        first = self.count
+        self._values += [value for value in values for _ in (0, 1)]
+        self._after += [False, True] * len(values)
+        self.count += 2 * len(values)
+        return first
+
     def add_many(self, values: Any, after: bool) -> Int32s:
         """Take in a cut for each of many values (an array of NumPy or Arrow)."""
         self._flush()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.matching.axes.axis import GREATEST, LEAST, AxisKey, Bound, Interval, known_interval
-from tamis.matching.axes.builder import AxisBuilder
+from tamis.matching.axes.builder import AxisBuilder, LineBuilder
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.axes.sort import LINES, SORTS, AxisSort
 from tamis.matching.covers.chances import chance_of, chance_within
@@ -29,7 +29,7 @@ from tamis.matching.covers.leaves import Holds, Place
 from tamis.matching.lines.registry import MISSING, PRESENT, PresenceLine
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.points.of_one_event import Projection
-from tamis.model.kinds import Kind
+from tamis.model.kinds import Kind, Value
 from tamis.model.paths import Path
 from tamis.predicates.expression import (
     Comparison,
@@ -43,7 +43,7 @@ from tamis.predicates.operands import Attribute, operands_within
 from tamis.predicates.region_literals import attributes_of, is_opaque
 from tamis.predicates.valueset import GREATEST as LAST
 from tamis.predicates.valueset import LEAST as FIRST
-from tamis.predicates.valueset import Cut, ValueSet, points
+from tamis.predicates.valueset import Cut, Ranges, ValueSet, is_points, points
 
 MAX_BOXES = 64
 """Boxes that one condition may become, unless a single side alone has more intervals."""
@@ -163,7 +163,8 @@ class BoxCompiler:
         for each in condition.found:
             self._require(each, sides)
         exact &= len(condition.found) == (found is not None)
-        for number in widened(options, min(MAX_BOXES, MAX_SIDES // max(len(sides), 1))):
+        most = min(MAX_BOXES, MAX_SIDES // max(len(sides), 1))
+        for number in widened(options, most) if len(options) > 1 else ():
             exact = False
             if number == FOUND:
                 found = None
@@ -177,9 +178,9 @@ class BoxCompiler:
         """The rarest of the things that must be found, as an option for boxes."""
         if not found or not self.most_found:
             return None
-        rarest = min(found, key=chance_of)
+        rarest = found[0] if len(found) == 1 else min(found, key=chance_of)
         side = self.found_side(rarest)
-        if side is not None:
+        if side is not None and options:  # among which a choice must be made
             options[FOUND] = Option(chance_of(rarest), len(side[1]))
         return side
 
@@ -211,23 +212,50 @@ class BoxCompiler:
             self.found.append(AxisBuilder(found.key))
         known = self._things.get(found)
         if known is None:
-            known = self._things[found] = list(
-                self._ranges(self.found[number], points(found.things))
-            )
+            known = self._things[found] = self._thing_intervals(self.found[number], found)
         return number, known
+
+    def _thing_intervals(self, builder: AxisBuilder, found: Holds) -> list[Interval]:
+        """Things to be found as intervals, one for each, in an order that does not depend on how
+        they are hashed."""
+        if found.key.sort is AxisSort.CONTAINED:
+            return self._ranges(builder, points(found.things))
+        return self._point_intervals(builder.lines[0], sorted(found.things, key=str))
 
     def _intervals(self, number: int, values: ValueSet) -> Iterable[Interval]:
         """A set of values as intervals of its axis."""
         return self._ranges(self.builders[number], values)
 
-    def _ranges(self, builder: AxisBuilder, values: ValueSet) -> Iterable[Interval]:
+    def _ranges(self, builder: AxisBuilder, values: ValueSet) -> list[Interval]:
         if tells_gaps(values):
             builder.tell_gaps()
-        for (low_line, low), (high_line, high) in axis_ranges(values, builder.key.sort):
-            yield Interval(
+        if len(values.ranges) == 1 and len(builder.lines) == 1 and not values.rest:
+            (ranges,) = values.ranges.values()
+            return self._line_intervals(builder.lines[0], ranges)
+        return [
+            Interval(
                 self._bound(builder, low_line, low, LEAST),
                 self._bound(builder, high_line, high, GREATEST),
             )
+            for (low_line, low), (high_line, high) in axis_ranges(values, builder.key.sort)
+        ]
+
+    def _line_intervals(self, line: LineBuilder, ranges: Ranges) -> list[Interval]:
+        """The same on an axis of one line."""
+        if is_points(ranges) and isinstance(line, LineBuilder):
+            return self._point_intervals(line, [low[1] for low, _ in ranges])  # type: ignore[misc]
+        return [
+            Interval(
+                Bound(0, line.add(low[1], low[2] == 1) if len(low) > 1 else LEAST),
+                Bound(0, line.add(high[1], high[2] == 1) if len(high) > 1 else GREATEST),
+            )
+            for low, high in ranges
+        ]
+
+    def _point_intervals(self, line: LineBuilder, values: Sequence[Value]) -> list[Interval]:
+        first = line.add_points(values)
+        references = range(first, first + 2 * len(values), 2)
+        return [Interval(Bound(0, each), Bound(0, each + 1)) for each in references]
 
     def _bound(self, builder: AxisBuilder, line: int, cut: Cut | None, end: int) -> Bound:
         if cut is None:

@@ -98,9 +98,10 @@ class BoxRows:
         if self._slot:
             self._slots.append(np.array(self._slot, np.int32))
             box = np.arange(self.count - len(self._slot), self.count)
-            sides = np.array(self._sides, np.int64).reshape(-1, _COLUMNS - 1)
+            flat = chain.from_iterable(self._sides)
+            sides = np.fromiter(flat, np.int64).reshape(-1, _COLUMNS - 1)
             box = np.repeat(box, self._width)
-            self._chunks.append(np.column_stack((box, sides[np.array(self._index, np.int64)])))
+            self._chunks.append(np.column_stack((box, sides[np.fromiter(self._index, np.int64)])))
             self._slot, self._width, self._index, self._sides = [], [], [], []
 
     def resolve(self, axes: Sequence[Axis], positions: Sequence[Sequence[Int32s]]) -> Boxes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.covers.leaves import Holds, Leaf, Within
-from tamis.predicates.expression import IsA, Present
+from tamis.predicates.expression import IsA, Pattern, Present
 from tamis.predicates.normal import Literal
+from tamis.predicates.operands import Variable
 from tamis.predicates.valueset import GREATEST, LEAST, Range, ValueSet
 
 PRESENCE = 0.75
@@ -18,6 +19,11 @@ VALUE, WINDOW, HALF = 0.01, 0.1, 0.5
 """That an attribute which is there has a given value, lies in a range, or above a constant."""
 _CHARACTER, _RAREST = 0.4, 1e-4
 """That one more character of a text is right, and the least that a text is thought to be."""
+_BY_LENGTH = [max(_RAREST, _CHARACTER**length) for length in range(12)]
+
+_EDGES = HALF, WINDOW, VALUE / 10, _RAREST
+"""That a graph has an edge, of which so many places are known: its property, and one or both of its
+ends."""
 
 
 def chance_of(leaf: Leaf) -> float:
@@ -27,7 +33,7 @@ def chance_of(leaf: Leaf) -> float:
     if isinstance(leaf, Holds):
         if leaf.key.sort is AxisSort.CONTAINED:
             return min(HALF, VALUE * len(leaf.things))
-        return min(1.0, sum(text_chance(len(str(text))) for text in leaf.things))
+        return min(1.0, sum(map(text_chance, map(len, leaf.things))))  # type: ignore[arg-type]
     return literal_chance(leaf)
 
 
@@ -53,7 +59,7 @@ def _range_chance(each: Range) -> float:
 
 def text_chance(length: int) -> float:
     """How likely a text of so many characters is found."""
-    return max(_RAREST, _CHARACTER**length)
+    return _BY_LENGTH[length] if length < len(_BY_LENGTH) else _RAREST
 
 
 def literal_chance(literal: Literal) -> float:
@@ -61,4 +67,7 @@ def literal_chance(literal: Literal) -> float:
     node, positive = literal
     if isinstance(node, Present):
         return 1.0 if positive else 1.0 - PRESENCE
+    if isinstance(node, Pattern) and positive:
+        unknown = min(sum(type(each) is Variable for each in triple) for triple in node.triples)
+        return _EDGES[3 - unknown]
     return WINDOW if isinstance(node, IsA) and positive else 1.0

@@ -21,12 +21,23 @@ What has variables is left whole where they are existential inside it: ``not (â€
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import and_
 from typing import NamedTuple
 
 from tamis.matching.axes.axis import AxisKey
-from tamis.matching.covers.leaves import Holds, Lacks, Leaf, Place, Within, reading_of
+from tamis.matching.covers.leaves import (
+    Holds,
+    Lacks,
+    Leaf,
+    Place,
+    Reading,
+    TextAlternatives,
+    Within,
+    alternatives_of,
+    reading_of,
+    texts_reading,
+)
 from tamis.model.kinds import Value
 from tamis.predicates.expression import And, Expression, Not, Or, TruthTest
 from tamis.predicates.normal import Literal
@@ -65,13 +76,25 @@ class _Questions:
     def ask(self, node: Expression, truth: bool, holds: bool) -> Formula:
         """Whether a node is true, or false; or, if it must not hold, whether that is not so."""
         if isinstance(node, And | Or):
-            parts = (self.ask(part, truth, holds) for part in node.parts)
+            parts = self._ask_all(node, truth, holds)
             return every(parts) if isinstance(node, And) is (truth is holds) else some(parts)
         if isinstance(node, Not) and not self._is_opaque(node):
             return self.ask(node.part, not truth, holds)
         if isinstance(node, TruthTest) and not self._is_opaque(node):
             return self._ask_test(node, truth is holds)
-        return _read(node, truth, holds)
+        return _asked(reading_of(node, truth), holds)
+
+    def _ask_all(self, node: And | Or, truth: bool, holds: bool) -> Iterator[Formula]:
+        """The same of all parts; alternative texts of one attribute are asked together."""
+        texts: dict[TextAlternatives, list[str]] = {}
+        for part in node.parts:
+            test = alternatives_of(part) if type(node) is Or else None
+            if test is None:
+                yield self.ask(part, truth, holds)
+            else:
+                texts.setdefault(test, []).append(part.pattern.value)  # type: ignore[attr-defined]
+        for test, some_texts in texts.items():
+            yield _asked(texts_reading(test, some_texts, truth), holds)
 
     def _ask_test(self, node: TruthTest, holds: bool) -> Formula:
         """Whether a truth test, which is never unknown, is true."""
@@ -86,9 +109,9 @@ class _Questions:
         return isinstance(node, TruthTest) or isinstance(node.part, And | Or | Not | TruthTest)
 
 
-def _read(node: Expression, truth: bool, holds: bool) -> Formula:
+def _asked(reading: Reading, holds: bool) -> Formula:
     """What a predicate asks, or that it is not so."""
-    implied, whole, denied = reading_of(node, truth)
+    implied, whole, denied = reading
     if whole is not None:
         if not holds:
             return Lacks(whole)

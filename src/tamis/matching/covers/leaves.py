@@ -15,12 +15,16 @@ implies. Of a text test that is *false* the value is a string, on which the test
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tamis.matching.axes.axis import AxisKey
 from tamis.matching.axes.sort import AxisSort
-from tamis.matching.covers.required_texts import like_literals, regex_literals
+from tamis.matching.covers.required_texts import (
+    RequiredTexts,
+    like_literals,
+    required_by_regex,
+)
 from tamis.matching.lines.forms import FOLDED, FORM_LINES, address_form
 from tamis.model.kinds import Kind, Value, kind_of
 from tamis.model.paths import Path
@@ -36,17 +40,21 @@ from tamis.predicates.expression import (
 from tamis.predicates.normal import Literal, true_set
 from tamis.predicates.operands import Attribute, Constant
 from tamis.predicates.region_literals import STRINGS
-from tamis.predicates.texts import like_parts
+from tamis.predicates.texts import fold, like_parts
 from tamis.predicates.valueset import (
     ValueSet,
     after,
     before,
     points,
     prefixed,
+    prefixed_by_any,
     range_of,
     union_of,
 )
 
+_SUBSTRINGS = AxisSort.SUBSTRINGS, AxisSort.FOLDED_SUBSTRINGS
+_REVERSED = AxisSort.REVERSED, AxisSort.FOLDED_REVERSED
+"""The axis of one form of a string, and the one without regard to case."""
 Place = Path | AxisKey
 """An attribute, or a form of it in which its values are put."""
 
@@ -88,8 +96,50 @@ def path_of(place: Place) -> Path:
     return place.path if isinstance(place, AxisKey) else place
 
 
+class TextAlternatives(NamedTuple):
+    """Tests of one attribute that differ in their texts alone, any one of them."""
+
+    path: Path
+    operator: str
+    ignore_case: bool
+
+
+_ALTERNATIVES = frozenset({"starts with", "ends with", "contains text"})
+
+
+def alternatives_of(node: Expression) -> TextAlternatives | None:
+    """The alternatives that a test of a text can be one of; an empty text is found in all."""
+    if type(node) is not TextTest or node.operator not in _ALTERNATIVES or not node.pattern.value:
+        return None
+    return TextAlternatives(node.attribute.path, node.operator, node.ignore_case)
+
+
+def texts_reading(test: TextAlternatives, texts: Iterable[str], positive: bool) -> Reading:
+    """What alternatives, or their negation, ask: one leaf, however many texts there are."""
+    path, operator, ignore_case = test
+    if ignore_case:
+        texts = map(fold, texts)
+    if operator == "contains text":
+        key = AxisKey(path, _SUBSTRINGS[ignore_case])
+        found = Holds(key, frozenset(texts))
+        return Reading((), found) if positive else Reading((Within(path, STRINGS),), None, found)
+    place: Place = path
+    if operator == "ends with":
+        place = AxisKey(path, _REVERSED[ignore_case])
+        texts = (text[::-1] for text in texts)
+    elif ignore_case:
+        place = AxisKey(path, AxisSort.FOLDED)
+    values = prefixed_by_any(texts)
+    if not positive:
+        values = values.complement().within(Kind.STRING)  # of all else it is unknown
+    return Reading((), Within(place, values))
+
+
 def reading_of(node: Expression, positive: bool) -> Reading:
     """What a predicate, or its negation, asks."""
+    test = alternatives_of(node)
+    if test is not None and isinstance(node, TextTest):
+        return texts_reading(test, (str(node.pattern.value),), positive)
     plain = true_set(node, positive)
     if plain is not None:
         return Reading((), Within(*plain))
@@ -110,8 +160,7 @@ def reading_of(node: Expression, positive: bool) -> Reading:
 
 
 def _text_reading(node: TextTest, positive: bool) -> Reading:
-    sort = AxisSort.FOLDED_SUBSTRINGS if node.ignore_case else AxisSort.SUBSTRINGS
-    key = AxisKey(node.attribute.path, sort)
+    key = AxisKey(node.attribute.path, _SUBSTRINGS[node.ignore_case])
     pattern = str(node.pattern.value)
     inner = _inner_text(node, pattern)
     whole: Leaf = Literal(node, True)
@@ -123,19 +172,26 @@ def _text_reading(node: TextTest, positive: bool) -> Reading:
     if inner is not None:
         return Reading((), whole)
     implied = [Within(*side) for side in _ends(node, pattern)] or [is_text]
-    texts = regex_literals(pattern) if node.operator == "matches" else like_literals(pattern)
-    found = (
-        Holds(key, frozenset({_folded(text, node.ignore_case)}))
-        for text in texts
-        if text.isascii() or not node.ignore_case  # RE2 and we fold ASCII alike
-    )
-    return Reading((*implied, *found), whole)
+    return Reading((*implied, *_required(node, pattern)), whole)
+
+
+def _required(node: TextTest, pattern: str) -> Iterator[Holds]:
+    """What is found in whatever a pattern matches."""
+    if node.operator == "matches":
+        required = required_by_regex(pattern)
+    else:
+        required = RequiredTexts([frozenset({text}) for text in like_literals(pattern)])
+    folds = node.ignore_case or required.ignore_case
+    key = AxisKey(node.attribute.path, _SUBSTRINGS[folds])
+    for texts in required.texts:
+        if not folds:
+            yield Holds(key, texts)
+        elif all(map(str.isascii, texts)):  # RE2 and we fold ASCII alike
+            yield Holds(key, frozenset(map(fold, texts)))
 
 
 def _inner_text(node: TextTest, pattern: str) -> str | None:
-    """The text that a test searches for, if it does nothing else."""
-    if node.operator == "contains text":
-        return pattern
+    """The text that a ``like`` searches for, if it does nothing else."""
     if node.operator == "like" and (pattern.isascii() or not node.ignore_case):
         parts = like_parts(pattern)
         if parts is not None and len(parts) == 3 and not parts[0] and not parts[2]:
@@ -155,7 +211,7 @@ def _ends(node: TextTest, pattern: str) -> Iterator[tuple[Place, ValueSet]]:
         else:
             yield path, prefixed(parts[0])
     if parts[-1]:
-        end = AxisSort.FOLDED_REVERSED if node.ignore_case else AxisSort.REVERSED
+        end = _REVERSED[node.ignore_case]
         yield AxisKey(path, end), prefixed(_form(end, parts[-1]))
 
 
@@ -193,13 +249,10 @@ def _networks(node: InCidr) -> ValueSet:
 
 
 def _text_set(node: TextTest) -> tuple[AxisKey, ValueSet] | None:
-    """What a test is in another form of the string; ranges of the string itself are plain sets."""
+    """What a ``like`` is in another form of the string; ranges of the string itself are plain
+    sets."""
     pattern, path = str(node.pattern.value), node.attribute.path
-    end = AxisSort.FOLDED_REVERSED if node.ignore_case else AxisSort.REVERSED
-    if node.operator == "starts with":
-        return AxisKey(path, AxisSort.FOLDED), prefixed(_form(FOLDED, pattern))
-    if node.operator == "ends with":
-        return AxisKey(path, end), prefixed(_form(end, pattern))
+    end = _REVERSED[node.ignore_case]
     if node.operator != "like" or (node.ignore_case and not pattern.isascii()):
         return None  # RE2 and Unicode's folding agree on ASCII for certain
     match like_parts(pattern):

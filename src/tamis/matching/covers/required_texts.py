@@ -1,19 +1,37 @@
 """Texts that must stand in whatever a pattern matches: what can be sought before the pattern is.
 
-like '%oak%table_'                 oak, table
-matches 'error (in|at) line [0-9]+'     "error ", " line "
+like '%oak%table_'                      oak; table
+matches 'error (in|at) line [0-9]+'     "error "; "in" or "at"; " line "
+matches '(?i)(mimi|lsa)dump'            "mimi" or "lsa"; "dump"; without regard to case
+
+Alternatives give what the best text of each gives together, one of which must stand there.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from tamis.predicates.texts import like_characters
 
-_QUANTIFIER = re.compile(r"\{\d+(,\d*)?\}")
+_QUANTIFIER = re.compile(r"(?:[*?]|(\+)|\{\d+(?:,\d*)?\})\??")
 _CLASSES = frozenset("dDwWsSbBAz")
 """Letters that stand, behind a backslash, for a class of characters or for a place."""
-_GROUPS = ("(?:", "(?P<", "(?<")
+_GROUP = re.compile(r"\((?:\?(?:P?<\w+>|([imsU-]*):))?(?!\?)")
+_FLAGS = re.compile(r"\(\?([imsU-]+)\)")
+_DEEPEST = 50
+"""Groups within each other that are looked into."""
+_CLASS = re.compile(r"\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]", re.DOTALL)
+
+Texts = frozenset[str]
+"""Texts of which one must be found."""
+
+
+class RequiredTexts(NamedTuple):
+    """What must be found in whatever matches: one text of each set."""
+
+    texts: list[Texts]
+    ignore_case: bool = False
 
 
 def like_literals(pattern: str) -> list[str]:
@@ -27,87 +45,122 @@ def like_literals(pattern: str) -> list[str]:
     return [run for run in runs if run]
 
 
-def regex_literals(pattern: str) -> list[str]:
-    """Texts that stand in whatever a regular expression matches; maybe not all of them.
+def required_by_regex(pattern: str) -> RequiredTexts:
+    """Texts that stand in whatever a regular expression, which RE2 takes, matches; maybe not all
+    of them. Where anything is in doubt (rare escapes, classes of Unicode) there are none."""
+    reader = _Reader(pattern)
+    try:
+        texts = reader.alternatives()
+    except _DoubtError:
+        return RequiredTexts([])
+    return RequiredTexts(texts if reader.at == len(pattern) else [], reader.ignore_case)
 
-    Groups are passed over, since there may be a choice in them. Where anything is in doubt (flags,
-    rare escapes, a choice outside of groups) there are none.
-    """
-    runs, position = [""], 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == "|":
+
+class _DoubtError(Exception):
+    """The pattern has something that is not understood here."""
+
+
+class _Run:
+    """What one alternative requires so far: the sets behind, and the text that is growing."""
+
+    def __init__(self) -> None:
+        self.sets: list[Texts] = []
+        self.text = ""
+
+    def end(self) -> None:
+        """Let the text grow no further."""
+        if self.text:
+            self.sets.append(frozenset({self.text}))
+            self.text = ""
+
+
+class _Reader:
+    """Reads a regular expression once, from left to right."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self.at = 0
+        self._depth = 0
+        self.ignore_case = False
+        """Whether a part of it ignores case, so that all must be sought so."""
+
+    def alternatives(self) -> list[Texts]:
+        """What is required up to the end, or up to a closing parenthesis."""
+        several = [self._sequence()]
+        while self._pattern.startswith("|", self.at):
+            self.at += 1
+            several.append(self._sequence())
+        if len(several) == 1:
+            return several[0]
+        if not all(several):
+            return []
+        best = (max(each, key=lambda texts: min(map(len, texts))) for each in several)
+        return [frozenset().union(*best)]
+
+    def _sequence(self) -> list[Texts]:
+        run, pattern = _Run(), self._pattern
+        while self.at < len(pattern) and pattern[self.at] not in "|)":
+            inner = self._item(run)
+            while (repeated := _QUANTIFIER.match(pattern, self.at)) is not None:
+                self.at = repeated.end()
+                if repeated[1] is None:  # perhaps it does not occur at all
+                    run.text = run.text[:-1] if inner is None else run.text
+                    inner = []
+                elif inner is None:
+                    self._refuse_more()
+                    run.end()
+            if inner is not None:
+                run.end()
+                run.sets += inner
+        run.end()
+        return run.sets
+
+    def _refuse_more(self) -> None:
+        """Doubt a quantifier that is not about the item before it."""
+        if _QUANTIFIER.match(self._pattern, self.at):
+            raise _DoubtError
+
+    def _item(self, run: _Run) -> list[Texts] | None:
+        """Step over one item. None if it was a character, which the text has grown by; else what
+        is required by what stands there instead."""
+        pattern, character = self._pattern, self._pattern[self.at]
+        if character == "(":
+            return self._group()
+        if character == "[":
+            found = _CLASS.match(pattern, self.at)
+            if found is None:
+                raise _DoubtError
+            self.at = found.end()
+            return []
+        self.at += 1
+        if character in ".^$":
             return []
         if character == "\\":
-            escaped = pattern[position + 1 : position + 2]
-            if escaped.isalnum() and escaped not in _CLASSES:
+            character = pattern[self.at : self.at + 1]
+            self.at += 1
+            if character in _CLASSES:
                 return []
-            if escaped in _CLASSES:
-                runs.append("")
-            else:
-                runs[-1] += escaped
-            position += 2
-        elif character in "([":
-            end = _behind(pattern, position)
-            if end is None:
-                return []
-            runs.append("")
-            position = end
-        elif character in ".^$" or character == "+":
-            runs.append("")
-            position += 1
-        elif character in "*?" or _QUANTIFIER.match(pattern, position):
-            runs[-1] = runs[-1][:-1]
-            runs.append("")
-            found = _QUANTIFIER.match(pattern, position)
-            position = found.end() if found else position + 1
-        else:
-            runs[-1] += character
-            position += 1
-    return [run for run in runs if run]
-
-
-def _behind(pattern: str, start: int) -> int | None:
-    """The place behind the group or the class that begins at ``start``; None if in doubt."""
-    if pattern[start] == "[":
-        return _behind_class(pattern, start)
-    if pattern.startswith("(?", start) and not pattern.startswith(_GROUPS, start):
+            if character.isalnum() or not character:
+                raise _DoubtError
+        run.text += character
         return None
-    position = start + 1
-    while position < len(pattern):
-        character = pattern[position]
-        if character == ")":
-            return position + 1
-        if character == "\\":
-            if pattern[position + 1 : position + 2] in ("Q", "E", "C"):
-                return None
-            position += 2
-        elif character in "([":
-            behind = _behind(pattern, position)
-            if behind is None:
-                return None
-            position = behind
-        else:
-            position += 1
-    return None
 
-
-def _behind_class(pattern: str, start: int) -> int | None:
-    position = start + 1
-    if pattern.startswith("^", position):
-        position += 1
-    if pattern.startswith("]", position):
-        position += 1
-    while position < len(pattern):
-        if pattern[position] == "\\":
-            position += 2
-        elif pattern.startswith("[:", position):
-            end = pattern.find(":]", position)
-            if end < 0:
-                return None
-            position = end + 2
-        elif pattern[position] == "]":
-            return position + 1
-        else:
-            position += 1
-    return None
+    def _group(self) -> list[Texts]:
+        flags = _FLAGS.match(self._pattern, self.at)
+        if flags is not None:
+            self.at = flags.end()
+            self.ignore_case |= "i" in flags[1]
+            self._refuse_more()  # which would be about what stands before the flags
+            return []
+        begin = _GROUP.match(self._pattern, self.at)
+        if begin is None or self._depth == _DEEPEST:
+            raise _DoubtError
+        self.at = begin.end()
+        self.ignore_case |= "i" in (begin[1] or "")
+        self._depth += 1
+        inner = self.alternatives()
+        self._depth -= 1
+        if not self._pattern.startswith(")", self.at):
+            raise _DoubtError
+        self.at += 1
+        return inner

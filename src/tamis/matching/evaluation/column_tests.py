@@ -34,7 +34,7 @@ from tamis.model.paths import Path
 from tamis.predicates.expression import EQUALITIES, Comparison, Contains, TextTest
 from tamis.predicates.normal import Literal
 from tamis.predicates.operands import Attribute
-from tamis.predicates.texts import fold, like_to_regex
+from tamis.predicates.texts import fold, is_like, like_to_regex
 from tamis.predicates.truth import OPEN, contains, holds
 
 _COMPARED: dict[str, Any] = {
@@ -119,9 +119,20 @@ def evaluate_test(literal: Literal, number: Int32s, points: Points, batch: Batch
     return _comparison_verdicts(node, positive, number, points)
 
 
+FEW = 8
+"""Texts up to which it takes longer to compile a ``like`` pattern than to look at each (20 µs and
+1 µs: 3,000 × ``x like 'order-%-i-j'`` on 500 events)."""
+
+
 def _text_found(node: TextTest, strings: Any) -> Any:
     pattern = str(node.pattern.value)
     if node.operator == "like":
+        if len(strings) <= FEW:
+            found = (
+                None if text is None else is_like(text, pattern, ignore_case=node.ignore_case)
+                for text in strings.to_pylist()
+            )
+            return pa.array(found, pa.bool_())
         return pc.match_substring_regex(
             strings, like_to_regex(pattern), ignore_case=node.ignore_case
         )

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays.sharing import lazy
 from tamis.arrays.types import Flags, Int32s, Int64s, Numbers, Ranks, Slots, Truths
 from tamis.bindings.attribute_trial import AttributeTrial
 from tamis.matching.batch import Batch
@@ -26,7 +27,7 @@ from tamis.matching.evaluation.kernels import (
     forget,
     memory_of,
 )
-from tamis.matching.evaluation.nodes import ASK, SIDE, Nodes, mark_wholes
+from tamis.matching.evaluation.nodes import ASK, EVERY, SIDE, SOME, Nodes, mark_wholes
 from tamis.matching.points.contents import FoundThings
 from tamis.matching.points.of_events import Points
 from tamis.matching.sieve.kernels import flatten_points
@@ -92,15 +93,18 @@ class Evaluation:
     ) -> Candidates:
         """Pairs, a point and a condition that holds there, without those that are not so."""
         slot, node, several = self.entries
+        is_open, ascends = self._is_open, (np.diff(point) >= 0).all()
+        if is_open is not None and ascends and is_open[condition].all():
+            return Candidates(point, slot[condition], np.ones(len(point), bool), False)
         own = node[condition]
         certain = own == CERTAIN
         if certain.all():
             ask = np.zeros(len(point), bool)
             return Candidates(point, slot[condition], ask, bool(several[condition].any()))
-        first = np.flatnonzero(~certain)
-        keys = point[first].astype(np.int64) << 32 | slot[condition[first]]
-        _, which = np.unique(keys, return_index=True)
-        kept = first[which]
+        kept = np.flatnonzero(~certain)
+        if not ascends or several[condition[kept]].any():
+            keys = point[kept].astype(np.int64) << 32 | slot[condition[kept]]
+            kept = kept[np.unique(keys, return_index=True)[1]]
         truth = self._truths(
             point[kept],
             own[kept],
@@ -143,6 +147,41 @@ class Evaluation:
 
         tested: makes tests, given as test << 32 | point, ascending.
         """
+        decidable = self._decidable
+        if decidable is None:
+            return self._evaluated(point, node, sight, tested)
+        truth = np.full(len(point), OPEN, np.int8)
+        some = np.flatnonzero(decidable[np.where(node < 0, ~node, node)])
+        if len(some):
+            truth[some] = self._evaluated(point[some], node[some], sight, tested)
+        return truth
+
+    @lazy
+    def _decidable(self) -> Flags | None:
+        """The nodes that something here can decide; formulas of operator calls alone are not. None
+        if all are."""
+        nodes = self.nodes
+        decidable = nodes.kind != ASK
+        whole = (nodes.kind == EVERY) | (nodes.kind == SOME)
+        decidable[whole & (np.diff(nodes.start) > 0)] = False
+        mark_wholes(nodes, decidable)
+        return None if decidable.all() else decidable
+
+    @lazy
+    def _is_open(self) -> Flags | None:
+        """The conditions whose formulas nothing here can decide, of slots that have one condition;
+        None if there is none."""
+        if self._decidable is None:
+            return None
+        _, node, several = self.entries
+        open_: Flags = ~several & (node != CERTAIN)
+        open_[open_] = ~self._decidable[np.where(node < 0, ~node, node)[open_]]
+        return open_
+
+    def _evaluated(
+        self, point: Int32s, node: Numbers, sight: Sight, tested: Callable[[Int64s], Truths]
+    ) -> Truths:
+        """The truths of nodes, by what is known and by tests."""
         try:
             memory = self._memories.pop()
         except IndexError:

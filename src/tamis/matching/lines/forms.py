@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ipaddress
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -52,6 +53,16 @@ class FormLine(StringLine):
         """The rank of a string's form."""
         form = self.form(value)
         return -1 if form is None else super().rank(form)
+
+    def ranker(self) -> Callable[[Any], int]:
+        """What gives the rank of one string fastest."""
+        form_of, rank_of = self.form, super().ranker()
+
+        def rank(value: str) -> int:
+            form = form_of(value)
+            return -1 if form is None else rank_of(form)
+
+        return rank
 
     def _ranks(self, array: Any) -> Ranks | None:
         if not is_text(array.type):

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -95,14 +96,17 @@ class StringLine(StoredLine):
 
     def ranker(self) -> Callable[[Any], int]:
         """What gives the rank of one value fastest."""
-        listed, other = self._listed, self.rank
-        if listed is None or type(self) is not StringLine:
-            return other
-        find = listed.at.get
+        listed = self._listed
+        if listed is None:
+            return partial(find_rank, constants=self.constants, gaps_alike=self.gaps_alike)
+        constants, below, find = listed.constants, listed.below, listed.at.get
+        gaps_alike = self.gaps_alike
 
         def rank(value: str) -> int:
             found = find(value)
-            return other(value) if found is None else found
+            if found is not None:
+                return found
+            return 0 if gaps_alike else below[bisect_left(constants, value)]
 
         return rank
 

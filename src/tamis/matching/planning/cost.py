@@ -11,23 +11,30 @@ a key lets it pass. How likely that is, is assumed; the plan of what is there (p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import prod
 from typing import NamedTuple
 
 from tamis.errors import LimitError
-from tamis.matching.covers.chances import PRESENCE, chance_of
+from tamis.matching.covers.chances import PRESENCE, chance_of, chance_within
 from tamis.matching.covers.covers import Condition, Cover, needed_by
 from tamis.matching.covers.formula import Every, Formula, Some
-from tamis.matching.covers.leaves import Lacks, is_tested
+from tamis.matching.covers.leaves import Lacks, Leaf, is_tested, path_of
 from tamis.matching.planning.tables import figure
 from tamis.matching.sieve.signatures import TEST
 from tamis.model.limits import Limits
 from tamis.model.paths import Path, format_path
-from tamis.predicates.expression import Comparison, Expression, IsA, Present, TextTest
+from tamis.predicates.expression import (
+    Comparison,
+    Expression,
+    IsA,
+    Pattern,
+    Present,
+    TextTest,
+)
 from tamis.predicates.normal import Literal
 
-EVALUATION, CHECK, PATTERN, ORACLE = 200.0, 100.0, 300.0, 20_000.0
-"""Nanoseconds, measured: an evaluation, a test of one value by Arrow or by RE2, and the oracle."""
+EVALUATION, CHECK, PATTERN, JOIN, ORACLE = 200.0, 100.0, 300.0, 1_000.0, 20_000.0
+"""Nanoseconds, measured: an evaluation, a test of one value by Arrow or by RE2, a pattern in a
+graph, and the oracle."""
 REMEDY = "add a clause that few events satisfy, such as an equality"
 _MOST_NAMED = 3
 _HARDLY = 1e-9
@@ -45,8 +52,8 @@ class Cost(NamedTuple):
 
 def cost_of(cover: Cover) -> Cost:
     """What a subscription costs: the sum of its conditions, and the reason of the dearest."""
-    behind = _Rest.of([] if cover.is_whole else _literals(cover.formula), not cover.is_whole)
-    costs = [_condition_cost(condition, behind) for condition in cover.conditions]
+    behind = _behind(cover)
+    costs = _costs(cover, behind)
     if not costs:
         return Cost(0.0, "it never matches")
     dearest = cover.conditions[costs.index(max(costs))]
@@ -59,10 +66,23 @@ def costly(cover: Cover, limits: Limits) -> Cost | None:
     most = TEST * len(cover.conditions)
     if most <= min(limits.cost, limits.costly) and all(map(_is_plain, cover.conditions)):
         return None  # as most are, which need no closer look
+    if sum(_costs(cover, _behind(cover))) <= min(limits.cost, limits.costly):
+        return None
     cost = cost_of(cover)
     if cost.nanoseconds > limits.cost:
         raise LimitError(f"it costs {cost}: the limit is {figure(limits.cost)} ns; {REMEDY}")
     return cost if cost.nanoseconds > limits.costly else None
+
+
+def _behind(cover: Cover) -> _Rest:
+    """What is left to do when a condition holds that does not say all."""
+    return _Rest.of([] if cover.is_whole else _literals(cover.formula), not cover.is_whole)
+
+
+def _costs(cover: Cover, behind: _Rest) -> list[float]:
+    """What an average event pays for each condition."""
+    chances = _Chances()
+    return [chances.of(each) * _price_of(each, behind) for each in cover.conditions]
 
 
 def _is_plain(condition: Condition) -> bool:
@@ -92,7 +112,7 @@ class _Rest(NamedTuple):
     @classmethod
     def of(cls, literals: Iterable[Literal], evaluated: bool) -> _Rest:
         left = [each for each in dict.fromkeys(literals) if not _is_known(each)]
-        tests = [literal.predicate for literal in left if is_tested(literal)]
+        tests = [each.predicate for each in left if is_tested(each) or _is_pattern(each)]
         return cls(evaluated, tests, len(tests) < len(left))
 
 
@@ -100,16 +120,45 @@ def _is_known(literal: Literal) -> bool:
     return isinstance(literal.predicate, Present | IsA)
 
 
-def _condition_cost(condition: Condition, behind: _Rest) -> float:
-    """What an average event pays for a condition, in nanoseconds."""
+def _is_pattern(literal: Literal) -> bool:
+    """Whether the index of patterns decides."""
+    return literal.positive and isinstance(literal.predicate, Pattern)
+
+
+class _Chances:
+    """How likely events have the attributes of conditions, and pass them. Conditions of one cover
+    have most of their sides in common, so each is looked at once."""
+
+    def __init__(self) -> None:
+        self._within: dict[int, float] = {}
+
+    def of(self, condition: Condition) -> float:
+        """The chance of a condition of the cover."""
+        needed = {path_of(place) for place in condition.sides}
+        needed.update(each.key.path for each in condition.found)
+        if condition.literals:
+            needed.update(needed_by(condition))
+        chance = PRESENCE ** len(needed)
+        for values in condition.sides.values():
+            known = self._within.get(id(values))
+            if known is None:
+                known = self._within[id(values)] = chance_within(values)
+            chance *= known
+        others: list[Leaf] = [*condition.found, *condition.literals]
+        for leaf in others:
+            chance *= chance_of(leaf)
+        return float(chance)
+
+
+def _price_of(condition: Condition, behind: _Rest) -> float:
+    """What an event that passes a condition pays for it, in nanoseconds."""
     evaluated, tests, asks = _rest(condition, behind)
-    price = TEST + EVALUATION * evaluated + sum(map(_price, tests)) + ORACLE * asks
-    return _chance(condition) * price
+    return TEST + EVALUATION * evaluated + sum(map(_price, tests)) + ORACLE * asks
 
 
 def _reason(condition: Condition, behind: _Rest) -> str:
     has_key = any(chance_of(leaf) < 1.0 for leaf in condition.leaves)
-    who = _who(has_key, _chance(condition), {*needed_by(condition)})
+    who = _who(has_key, _Chances().of(condition), {*needed_by(condition)})
     return f"{who} {_what(_rest(condition, behind))}"
 
 
@@ -118,18 +167,13 @@ def _rest(condition: Condition, behind: _Rest) -> _Rest:
     return _Rest.of(condition.literals, len(condition.found) > 1) if whole else behind
 
 
-def _chance(condition: Condition) -> float:
-    """How likely an event has the attributes of a condition, and passes it."""
-    there = PRESENCE ** len({*needed_by(condition)})
-    return float(there * prod(map(chance_of, condition.leaves)))
-
-
 def _price(node: Expression) -> float:
     """What a test costs."""
     return _TESTS[_kind(node)]
 
 
 _TESTS = {
+    "a search of its graph": JOIN,
     "a regular expression": PATTERN,
     "a search in its text": CHECK,
     "a comparison of attributes": CHECK,
@@ -141,6 +185,8 @@ def _kind(node: Expression) -> str:
     if isinstance(node, TextTest):
         pattern = node.operator in ("like", "matches")
         return "a regular expression" if pattern else "a search in its text"
+    if isinstance(node, Pattern):
+        return "a search of its graph"
     assert isinstance(node, Comparison)
     return "a comparison of attributes"
 

@@ -4,13 +4,14 @@
     title present                    40              40      1       0.75  30.00  101.25   1, oracle
     category = ?, price sorted      299             299      7       0.56   6.46   12.96           0
 
-A group is a signature of one segment. The figures are about one point of an event (an event with
-lists has several), and leave out the time that the oracle takes: see ``access``.
+A group is a signature of one segment. The figures are about one point of an event in a batch (an
+event with lists has several), and leave out the time that the oracle takes: see ``access``. What an
+event pays before and behind the keys is in the steps: see ``steps``.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ from tamis.matching.planning.access import (
     owners_of,
     words_of,
 )
+from tamis.matching.planning.steps import steps_of
 from tamis.matching.planning.tables import Cells, Holdings, Tabular, figure
 from tamis.matching.segments.content_sieve import Expectations
 from tamis.matching.segments.segment import Segment
@@ -72,6 +74,9 @@ class Plan(Tabular):
     """Slots, in an engine's plan ids, at most ``MOST_UNSERVED``, that no key serves: with a box
     that every event meets, or every event that has some attributes, whatever their values."""
     unserved_count: int
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """Nanoseconds that an event is expected to pay besides: to read columns, to search texts, to
+    evaluate what boxes do not say, and for its matches."""
     schedule: Any = None
     """In an engine's plan, the operator calls and their order (``CallPlan``); None without."""
 
@@ -83,7 +88,7 @@ class Plan(Tabular):
     @property
     def cost(self) -> float:
         """Nanoseconds that an event is expected to pay."""
-        return sum(group.cost for group in self.groups)
+        return sum(group.cost for group in self.groups) + sum(self.steps.values())
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, for JSON."""
@@ -106,7 +111,9 @@ class Plan(Tabular):
         rows = [_row(group, several) for group in self.groups[:MOST_ROWS]]
         rest = self.groups[MOST_ROWS:]
         more = f"and {len(rest):,} more, {figure(sum(g.cost for g in rest))} ns; " if rest else ""
-        below = f"{figure(self.cost)} ns an event; subscriptions that no key serves: "
+        besides = [f"{step} {figure(cost)} ns" for step, cost in self.steps.items() if cost]
+        said = f", of which {', '.join(besides)}" if besides else ""
+        below = f"{figure(self.cost)} ns an event{said}; subscriptions that no key serves: "
         names = ", ".join(str(each) for each in self.unserved[:MOST_NAMED])
         named = f" ({names}{', …' if self.unserved_count > MOST_NAMED else ''})" if names else ""
         return Cells(
@@ -189,7 +196,9 @@ def plan_of(segments: Sequence[Segment], statistics: Expectations | None = None)
     which that much is known."""
     groups: list[Group] = []
     unserved = [np.empty(0, np.int64)]
+    steps: Counter[str] = Counter()
     for number, segment in enumerate(segments):
+        first = len(groups)
         for residual, sieve, slot, axes in _sieves(segment):
             known = None if statistics is None else statistics(axes)
             access = access_of(sieve, slot, axes, known)
@@ -198,9 +207,13 @@ def plan_of(segments: Sequence[Segment], statistics: Expectations | None = None)
                 row: tuple[Any, ...] = (words, *figures, residual, number)
                 groups.append(Group(*row))
             unserved.append(access.unserved)
+        passed = sum(group.met for group in groups[first:] if group.residual)
+        matched = sum(group.met for group in groups[first:]) - passed
+        if len(groups) > first:
+            steps.update(steps_of(segment, passed, matched))
     groups.sort(key=lambda group: -group.cost)
     slots = distinct(np.concatenate(unserved))
-    return Plan(tuple(groups), tuple(slots[:MOST_UNSERVED].tolist()), len(slots))
+    return Plan(tuple(groups), tuple(slots[:MOST_UNSERVED].tolist()), len(slots), dict(steps))
 
 
 def stats_of(segments: Sequence[Segment], statistics: Expectations | None = None) -> Stats:

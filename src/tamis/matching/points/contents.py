@@ -10,13 +10,13 @@ have a sieve of their own and cost nothing where nothing is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.arrays.sharing import lazy
-from tamis.arrays.substring_search import SubstringSearch
+from tamis.arrays.substring_search import SearchTable, SubstringSearch
 from tamis.arrays.types import Int32s, Numbers, Offsets, Ranks
 from tamis.matching.axes.axis import Axis
 from tamis.matching.axes.sort import AxisSort
@@ -26,7 +26,6 @@ from tamis.matching.lines.strings import StringLine
 from tamis.matching.points.of_columns import row_values
 from tamis.matching.points.of_events import Points
 from tamis.model.events.event import Event
-from tamis.model.kinds import Value
 from tamis.predicates.texts import fold
 
 POINTS = 1 << 16
@@ -48,7 +47,8 @@ class ContentAxis:
         self.axis = axis
 
     @lazy
-    def _search(self) -> SubstringSearch:
+    def search(self) -> SubstringSearch:
+        """What finds the texts."""
         return SubstringSearch(self._line.strings())
 
     @property
@@ -98,22 +98,26 @@ class ContentAxis:
 
     def ranks_in(self, event: Event) -> list[int]:
         """The ranks of what one event has, each once, ascending."""
-        path = self.axis.key.path
-        value = event.attributes.get(path[0])
-        if type(value) is str and len(path) == 1 and self.axis.key.sort is not AxisSort.CONTAINED:
-            values: Iterable[Value] = (value,)  # by far the most common
-        else:
-            values = event.values(path)
+        values = event.values(self.axis.key.path)
         if self.axis.key.sort is AxisSort.CONTAINED:
             return sorted(rank for rank in {*map(self.axis.rank, values)} if rank >= 0)
-        folds = self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS
         found: set[int] = set()
         for value in values:
             if isinstance(value, str):
-                patterns = self._search.patterns(fold(value) if folds else value)
-                if len(patterns):
-                    found.update(self._line.constants.at[patterns].tolist())
+                found.update(
+                    self.ranks_of(self.search.patterns(fold(value) if self.folds else value))
+                )
         return sorted(found)
+
+    @property
+    def folds(self) -> bool:
+        """Whether texts are searched without regard to case."""
+        return self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS
+
+    def ranks_of(self, patterns: Int32s) -> list[int]:
+        """The ranks of patterns, by their numbers."""
+        ranks: list[int] = self._line.constants.at[patterns].tolist()
+        return ranks
 
     def _substrings(self, points: Points) -> tuple[Any, Any]:
         """Leaves of texts, and the ranks of the patterns in them."""
@@ -121,9 +125,9 @@ class ContentAxis:
         nothing = np.empty(0, np.int32)
         if texts is None:
             return nothing, nothing
-        if self.axis.key.sort is AxisSort.FOLDED_SUBSTRINGS:
+        if self.folds:
             texts = fold_all(texts)
-        pairs = list(self._search.pairs(texts))
+        pairs = list(self.search.pairs(texts))
         rows = np.concatenate([nothing, *(row for row, _ in pairs)])
         patterns = np.concatenate([nothing, *(pattern for _, pattern in pairs)])
         return rows, self._line.constants.at[patterns]
@@ -146,6 +150,44 @@ class ContentAxis:
             ranks.append(found[found >= 0])
         keys = np.unique(np.concatenate(owners) << 32 | np.concatenate(ranks))
         return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
+
+
+class EventSearch:
+    """Finds things in one event on all axes of found things; all texts are searched by one call."""
+
+    def __init__(self, axes: Sequence[ContentAxis]) -> None:
+        self._axes = axes
+        self._numbers: dict[str, list[tuple[int, int]]] = {}
+        """Of each outermost key, its axes and the number of each one's search; -1 if it has none,
+        or is about what lies deeper."""
+        searches: list[SubstringSearch] = []
+        for number, each in enumerate(axes):
+            path, sort, _ = each.axis.key
+            search = -1
+            if len(path) == 1 and sort is not AxisSort.CONTAINED:
+                search = len(searches)
+                searches.append(each.search)
+            self._numbers.setdefault(path[0], []).append((number, search))
+        self._table = SearchTable(searches)
+
+    def ranks_in(self, event: Event) -> Iterator[tuple[int, list[int]]]:
+        """Axes, by their numbers, and the ranks of what the event has there, ascending."""
+        numbers, searches, texts = [], [], []
+        attributes = event.attributes
+        for key in attributes.keys() & self._numbers.keys():
+            value = attributes[key]
+            for number, search in self._numbers[key]:
+                axis = self._axes[number]
+                if search >= 0 and type(value) is str:
+                    numbers.append(number)
+                    searches.append(search)
+                    texts.append(fold(value) if axis.folds else value)
+                elif ranks := axis.ranks_in(event):
+                    yield number, ranks
+        for place, patterns in self._table.find(searches, texts) if texts else ():
+            number = numbers[place]
+            if ranks := sorted(self._axes[number].ranks_of(patterns)):
+                yield number, ranks
 
 
 def _with_column(points: Ranks, columns: Numbers, rows: Any, last: Any) -> Ranks:

@@ -72,17 +72,9 @@ class ContentSieve(NamedTuple):
     def owners(self, point: Ranks, found: Sequence[int]) -> list[int] | None:
         """The owners of the boxes that one point stabs, with what was found in it; None if they
         are many."""
-        columns = len(self.columns)
-        own = np.zeros(columns + 2, np.int32)
-        own[:columns] = point[self.columns]
-        owners: list[int] = []
-        for rank in found:
-            own[columns] = rank
-            more = self.sieve.match_one(own)
-            if more is None:
-                return None
-            owners += more
-        return owners
+        own = np.zeros(len(self.columns) + 2, np.int32)
+        own[:-2] = point[self.columns]
+        return self.sieve.match_each(own, np.array(found, np.int32))
 
     def owners_of_choices(self, choices: Choices, found: Sequence[int]) -> Numbers:
         """The owners of the boxes that some choice from the lists of one event stabs."""

@@ -29,10 +29,11 @@ from tamis.arrays.types import Flags, Slots
 from tamis.errors import TamisError
 from tamis.matching.axes.live import NoRoomError
 from tamis.matching.batch import Batch
-from tamis.matching.boxes.compiler import MAX_AXES
 from tamis.matching.boxes.conjuncts import Conjunct, add_conjuncts
 from tamis.matching.boxes.shapes import Shape
 from tamis.matching.covers.covers import Cover
+from tamis.matching.covers.entrances import divided
+from tamis.matching.doors import Door, DoorView, Entry
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.pairs import Hits, hits_of, joined
 from tamis.matching.segments.builder import SegmentBuilder
@@ -55,6 +56,8 @@ ASKED = 2_000
 events have paid for its freezing."""
 _MOMENT = 5e-5
 """Seconds that who changes something waits while segments are merged."""
+_DOOR = "door/"
+"""What the names of a door's arrays begin with, in a file."""
 _WAITING = 8
 """Live parts that may wait; who adds faster than they are frozen helps."""
 
@@ -68,6 +71,8 @@ class SieveMatcher(Lockable):
         self._sample = Sample() if sample is None else sample
         self._terms = TermLines(setting.world.taxonomies)
         self._live = Live(self._terms)
+        self._door: Door | None = None
+        """What finds subscriptions that boxes do not, from the first of these on."""
         nobody = np.full(1_024, NEVER)
         self._snapshot = Snapshot((), (self._live.view(),), 0, 0, nobody)
         self._view = SieveView(self._snapshot, setting)
@@ -80,13 +85,16 @@ class SieveMatcher(Lockable):
     def __len__(self) -> int:
         now = self._everything()
         slots = [np.empty(0, np.int32), *(each.segment.slots() for each in now.segments)]
-        found = np.concatenate(slots)
+        if now.door is not None:
+            slots.append(now.door.slots())
+        found = np.unique(np.concatenate(slots))
         return int((now.died[found] > now.epoch).sum())
 
     # Changes.
 
     def add(self, slot: Slot, cover: Cover, gone: Iterable[Slot] = ()) -> None:
         """Take in a subscription, in the place of others."""
+        cover, entries = divided(slot, cover, self._setting.leaves)
         with self._lock:
             segments = []
             try:
@@ -94,7 +102,7 @@ class SieveMatcher(Lockable):
             except NoRoomError:
                 segments.append(frozen_covers({slot: cover}, self._terms))
                 self._rotate()
-            self._publish(slot, gone, segments)
+            self._publish(slot, gone, segments, entries)
         self._give_way()
 
     def add_shape(
@@ -114,10 +122,13 @@ class SieveMatcher(Lockable):
         """Begin to take in many at once, as a segment of their own."""
         return SieveLoad(self, self._terms)
 
-    def install(self, segment: Segment, gone: Iterable[Slot] = ()) -> None:
-        """Let events see a segment, and not see others."""
+    def install(
+        self, segment: Segment, gone: Iterable[Slot] = (), entries: Sequence[Entry] = ()
+    ) -> None:
+        """Let events see a segment and entries of a door, and not see others."""
         with self._lock:
-            self._publish(segment.most_slot, gone, [segment])
+            most = max([segment.most_slot, *(each.slot for each in entries)])
+            self._publish(most, gone, [segment] if segment.boxes else [], entries)
             if self._snapshot.due_to_merge() is not None:
                 self._wake()
 
@@ -147,9 +158,15 @@ class SieveMatcher(Lockable):
         if self._worker is not None:
             time.sleep(_MOMENT)
 
-    def _publish(self, slot: Slot, gone: Iterable[Slot], segments: Iterable[Segment] = ()) -> None:
-        """Let readers see what is live, with slots up to one perhaps new, and new segments, but
-        not what is gone; all in one step."""
+    def _publish(
+        self,
+        slot: Slot,
+        gone: Iterable[Slot],
+        segments: Iterable[Segment] = (),
+        entries: Sequence[Entry] = (),
+    ) -> None:
+        """Let readers see what is live, with slots up to one perhaps new, and new segments and
+        entries, but not what is gone; all in one step."""
         now = self._snapshot
         died, epoch, last = now.died, now.epoch, now.last
         if slot >= len(died):
@@ -165,12 +182,25 @@ class SieveMatcher(Lockable):
         aged = now.segments
         for segment in segments:
             aged = (*aged, DatedSegment(segment, now.epoch, learned=self._sample.times))
-        self._snapshot = Snapshot(aged, lives, epoch, last, died)
+        self._snapshot = Snapshot(aged, lives, epoch, last, died, self._changed_door(entries, gone))
         self._changes += 1
         if self._live.weight >= LIVE:
             self._rotate()
         elif self._changes >= LIVE:
             self._wake()
+
+    def _changed_door(self, entries: Sequence[Entry], gone: Sequence[Slot]) -> DoorView | None:
+        """The view of the door, with entries that are new and perhaps without what is gone."""
+        if entries and self._door is None:
+            assert self._setting.leaves is not None  # or nothing would enter there
+            self._door = self._setting.leaves.door()
+        if self._door is None:
+            return None
+        if entries:
+            self._door.add(entries)
+        if gone:
+            self._door.remove(gone)
+        return self._door.view()
 
     def _rotate(self) -> None:
         """Let the live part wait to become a segment, and begin another."""
@@ -289,7 +319,16 @@ class SieveMatcher(Lockable):
         expected = self.statistics()
         for segment in self.segments():
             other.install(merged([segment], slots, expected))
+        other._take_door(self, slots)
         return other
+
+    def _take_door(self, other: SieveMatcher, slots: NDArray[np.int32]) -> None:
+        """Let events see the entries of another matcher's door, under other slots."""
+        with self._lock:
+            if other._door is not None and self._setting.leaves is not None:
+                self._door = self._setting.leaves.door()
+                other._door.renumbered(slots, self._door)
+                self._publish(int(slots.max(initial=-1)), ())
 
     def slots_of_terms(self) -> list[Slot]:
         """The subscriptions whose boxes are about the terms of a taxonomy."""
@@ -311,6 +350,7 @@ class SieveMatcher(Lockable):
             left = merged([each.segment], slots, expected)
             if left.boxes:
                 other.install(left)
+        other._take_door(self, slots)
         load = other.load()
         for slot, cover in some.items():
             load.add(slot, cover)
@@ -324,18 +364,9 @@ class SieveMatcher(Lockable):
         return [each.segment for each in self._everything().segments]
 
     def keys(self) -> frozenset[str] | None:
-        """The outermost keys of all attributes; None if there was no room for some axes, or an
-        operator may look at any."""
-        now = self._everything()
-        segments = [each.segment for each in now.segments]
-        if any(len(segment.axes) == MAX_AXES for segment in segments):
-            return None
-        asked = {slot for segment in segments for slot in segment.evaluation.open_slots().tolist()}
-        alive = (slot for slot in asked if now.died[slot] > now.epoch)
-        others = self._setting.world.keys(map(self._setting.expressions, alive))
-        if others is None:
-            return None
-        return others | {axis.key.path[0] for segment in segments for axis in segment.axes}
+        """The outermost keys of all attributes; None if any may matter."""
+        paths = self.view().paths()
+        return None if paths is None else frozenset(path[0] for path in paths)
 
     def _everything(self) -> Snapshot:
         """The snapshot with segments in the place of live parts."""
@@ -385,6 +416,9 @@ class SieveMatcher(Lockable):
         for number, segment in enumerate(self.segments()):
             header.append(segment.header())
             arrays.update(segment.arrays(f"segments/{number}/"))
+        with self._lock:
+            found = {} if self._door is None else self._door.arrays()
+        arrays.update({_DOOR + name: array for name, array in found.items()})
         return header, arrays
 
     def restore(
@@ -395,7 +429,16 @@ class SieveMatcher(Lockable):
             for number, part in enumerate(header):
                 segment = Segment.from_arrays(part, arrays, f"segments/{number}/", self._terms)
                 self._publish(segment.most_slot, (), [segment])
+            found = {name.removeprefix(_DOOR): arrays[name] for name in _names(arrays, _DOOR)}
+            if found and self._setting.leaves is not None:
+                self._door = self._setting.leaves.door()
+                self._door.restore(found)
+                self._publish(int(self._door.view().slots().max(initial=-1)), ())
             self.remove(removed)
+
+
+def _names(arrays: Mapping[str, Any], prefix: str) -> list[str]:
+    return [name for name in arrays if name.startswith(prefix)]
 
 
 class SieveLoad:
@@ -404,9 +447,12 @@ class SieveLoad:
     def __init__(self, matcher: SieveMatcher, terms: TermLines) -> None:
         self._matcher = matcher
         self._builder = SegmentBuilder(terms)
+        self._entries: list[Entry] = []
 
     def add(self, slot: Slot, cover: Cover) -> None:
         """Take in one subscription."""
+        cover, entries = divided(slot, cover, self._matcher._setting.leaves)
+        self._entries += entries
         self._builder.add(slot, cover)
 
     def add_shape(self, shape: Shape, slots: NDArray[np.int32], columns: Sequence[Any]) -> bool:
@@ -419,7 +465,8 @@ class SieveLoad:
 
     def install(self, gone: Iterable[Slot] = ()) -> None:
         """Compile the segment, and let events see it, in the place of others."""
-        self._matcher.install(self._builder.finish(self._matcher.statistics()), gone)
+        segment = self._builder.finish(self._matcher.statistics())
+        self._matcher.install(segment, gone, self._entries)
 
 
 class _FrozenLives(NamedTuple):

@@ -123,7 +123,7 @@ def copied(batch: Batch, rows: Rows) -> Batch:
         taken = batch.take(rows)
         if taken.table is not None and taken.table.get_total_buffer_size() <= room:
             return taken
-    return Batch(list(_light((batch.event(row) for row in rows.tolist()), room)))
+    return Batch(list(_light((batch.plain_event(row) for row in rows.tolist()), room)))
 
 
 def _light(events: Iterable[Event], room: int) -> Iterator[Event]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tamis.arrays.sharing import lazy
 from tamis.arrays.string_file import string_arrays, strings_of
-from tamis.arrays.types import Flags, Int32s, Numbers, Ranks, Slots
+from tamis.arrays.types import Int32s, Ranks, Slots
 from tamis.language.parser import parse
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.sort import AxisSort
@@ -31,11 +31,11 @@ from tamis.matching.evaluation.entries import CERTAIN, Candidates, Entries, Verd
 from tamis.matching.evaluation.evaluation import Evaluation
 from tamis.matching.evaluation.nodes import Nodes
 from tamis.matching.lines.taxonomy import TermLines
+from tamis.matching.points.contents import EventSearch
 from tamis.matching.points.of_events import Points
 from tamis.matching.points.of_lists import choices_of
 from tamis.matching.points.of_one_event import Projection
 from tamis.matching.segments.content_sieve import ContentSieve, Expectations
-from tamis.matching.setting import Possibility
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
 from tamis.model.events.event import Event
@@ -99,9 +99,7 @@ class Segment:
         for chunk in self.plain.chunks(points.ranks, limit):
             yield chunk.event, chunk.slot
 
-    def candidates(
-        self, points: Points, batch: Batch, possible: Possibility | None = None
-    ) -> Candidates:
+    def candidates(self, points: Points, batch: Batch) -> Candidates:
         """What the other boxes find, without the pairs that are evaluated to be none."""
         found = [each.found.find(points, batch) for each in self.sought]
         hits = [(chunk.event, chunk.slot) for chunk in self.checked.chunks(points.ranks)]
@@ -110,49 +108,21 @@ class Segment:
         nothing = np.empty(0, np.int32)
         point = np.concatenate([nothing, *(each for each, _ in hits)])
         condition = np.concatenate([nothing, *(each for _, each in hits)])
-        if possible is not None and self._has_open.any():
-            row = point if points.row is None else points.row[point].astype(np.int32)
-            kept = self._kept(condition, row, batch, possible)
-            point, condition = point[kept], condition[kept]
         return self.evaluation.candidates(point, condition, points, found, batch)
 
-    def _kept(self, condition: Numbers, row: Int32s, batch: Batch, possible: Possibility) -> Flags:
-        """Which conditions may lead to a match, for all that other doors know."""
-        kept = np.ones(len(condition), bool)
-        asked = np.flatnonzero(self._has_open[condition])
-        kept[asked] = possible(batch, row[asked], self.evaluation.entries.slot[condition[asked]])
-        return kept
-
-    @lazy
-    def _has_open(self) -> Flags:
-        """The conditions of subscriptions on which others than the sieve may have to decide."""
-        open_ = np.zeros(self.most_slot + 1, bool)
-        open_[self.evaluation.open_slots()] = True
-        return open_[self.evaluation.entries.slot]
-
-    def verdicts(
-        self, event: Event, point: Ranks, possible: Possibility | None = None
-    ) -> Verdicts | None:
+    def verdicts(self, event: Event, point: Ranks) -> Verdicts | None:
         """What the other boxes say of one event, which is one point, with a 0 behind its ranks;
         None if they say much."""
         conditions = self.checked.match_one(point)
         found: list[list[int]] = [[]] * len(self.sought)
-        for key in event.attributes.keys() & self._searched.keys():
-            for number in self._searched[key]:
-                sieve = self.sought[number]
-                ranks = sieve.found.ranks_in(event)
-                if ranks:
-                    found[number] = ranks
-                    more = sieve.owners(point, ranks)
-                    if conditions is None or more is None:
-                        return None
-                    conditions += more
+        for number, ranks in self._search.ranks_in(event) if self.sought else ():
+            found[number] = ranks
+            more = self.sought[number].owners(point, ranks)
+            if conditions is None or more is None:
+                return None
+            conditions += more
         if conditions is None:
             return None
-        if conditions and possible is not None and self._has_open.any():
-            each = np.array(conditions, np.int32)
-            row = np.zeros(len(each), np.int32)
-            conditions = each[self._kept(each, row, Batch([event]), possible)].tolist()
         return self.evaluation.verdicts(conditions, point, found, event)
 
     def listed(self, event: Event) -> Verdicts | None:
@@ -177,12 +147,8 @@ class Segment:
         return verdicts
 
     @lazy
-    def _searched(self) -> dict[str, list[int]]:
-        """The axes of found things, by the outermost keys of their attributes."""
-        found: dict[str, list[int]] = {}
-        for number, each in enumerate(self.sought):
-            found.setdefault(each.found.axis.key.path[0], []).append(number)
-        return found
+    def _search(self) -> EventSearch:
+        return EventSearch([each.found for each in self.sought])
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The segment as named flat arrays."""

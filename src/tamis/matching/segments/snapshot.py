@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.types import Flags, Int64s, Slots
+from tamis.matching.doors import DoorView
 from tamis.matching.pairs import Pairs
 from tamis.matching.segments.live import LiveView
 from tamis.matching.segments.segment import Segment
@@ -51,6 +52,8 @@ class Snapshot(NamedTuple):
     last: int
     """The epoch of the last removal."""
     died: Int64s
+    door: DoorView | None = None
+    """What finds subscriptions that boxes do not; None if there is nothing in it."""
 
     def all_alive(self, slots: Iterable[int], since: int) -> Iterable[int]:
         """The slots without those of subscriptions that were removed after an epoch."""

@@ -9,18 +9,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.arrays.types import Flags, Int32s, Slots
+from tamis.arrays.types import Int64s
 from tamis.bindings.choices import count_bindings
 from tamis.bindings.evaluation import Answer
 from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import Batch
+from tamis.matching.boxes.compiler import MAX_AXES
+from tamis.matching.doors import DoorPairs, DoorView
 from tamis.matching.evaluation.entries import NOTHING, Candidates
 from tamis.matching.fallbacks import Fallbacks
+from tamis.matching.oracle import answered, asked_hits
 from tamis.matching.pairs import (
     Hits,
     Pairs,
-    answered,
-    asked_hits,
     distinct,
     hits_of,
     joined,
@@ -54,6 +55,24 @@ class SieveView:
         self._setting = setting
         self._see = see
 
+    def paths(self) -> frozenset[Path] | None:
+        """All attributes that subscriptions look at; None if there was no room for some axes, or
+        an operator may look at any."""
+        now = self.snapshot
+        segments = [each.segment for each in now.segments]
+        if any(len(segment.axes) == MAX_AXES for segment in segments):
+            return None
+        asked = {slot for segment in segments for slot in segment.evaluation.open_slots().tolist()}
+        if now.door is not None:
+            slots = now.door.slots()
+            asked.update(slots[~now.door.decides(slots)].tolist())
+        alive = (slot for slot in asked if now.died[slot] > now.epoch)
+        others = self._setting.world.paths(map(self._setting.expressions, alive))
+        if others is None:
+            return None
+        indexed = {axis.key.path for segment in segments for axis in segment.axes}
+        return others.union(indexed, *(segment.valued for segment in segments))
+
     # One event.
 
     def match(self, event: Event) -> Hits:
@@ -72,14 +91,12 @@ class SieveView:
             if not event.multiple or segment.projection.can_tell(event):
                 point = segment.projection.point(event)
                 found = segment.plain.match_one(point)
-                rest = (
-                    NOTHING if segment.is_plain else segment.verdicts(event, point, self._possible)
-                )
+                rest = NOTHING if segment.is_plain else segment.verdicts(event, point)
             if found:
                 slots += snapshot.all_alive(found, dated.epoch)
             if found is None or rest is None:
-                pairs = self._segment_pairs(dated, Batch([event]), None, plain=found is None)
-                hits = hits_of(joined(list(pairs)))
+                several = self._segment_pairs(dated, Batch([event]), None, plain=found is None)
+                hits = hits_of(joined(list(several)))
                 slots += hits.slots
                 open_ += hits.open
                 answers.update(hits.answers)
@@ -91,15 +108,23 @@ class SieveView:
             slots += hits.slots
             open_ += hits.open
             answers.update(hits.answers)
+        if snapshot.door is not None and event.graph is not None:
+            pairs, shared = self._through_door(snapshot.door, Batch([event]))
+            twice = set(pairs.slot[shared].tolist())
+            if twice:
+                slots = [slot for slot in slots if slot not in twice]
+                open_ = [slot for slot in open_ if slot not in twice]
+            hits = hits_of(pairs)
+            slots += hits.slots
+            open_ += hits.open
+            answers.update(hits.answers)
         return Hits(slots, answers, open_)
 
-    def _possible(self, batch: Batch, row: Int32s, slot: Slots) -> Flags:
-        """Which pairs can match: the subscription is there, and no other door rules it out."""
-        kept = self.snapshot.is_alive(slot)
-        if self._setting.possible is not None:
-            there = np.flatnonzero(kept)
-            kept[there] = self._setting.possible(batch, row[there], slot[there])
-        return kept
+    def _through_door(self, door: DoorView, batch: Batch) -> DoorPairs:
+        """What a door finds of subscriptions that are there."""
+        pairs, shared = door.match(batch)
+        alive = self.snapshot.is_alive(pairs.slot)
+        return DoorPairs(pairs.take(alive), shared[alive])
 
     def has_long_lists(self, event: Event) -> bool:
         """Whether an event has too many points for a live part."""
@@ -136,12 +161,19 @@ class SieveView:
         """The pairs of many events, in chunks."""
         if self._see is not None:
             self._see(batch)
-        found = (
-            pairs
-            for dated in self.snapshot.segments
-            for pairs in self._segment_pairs(dated, batch, limit)
-        )
-        yield from limited(found, len(batch), limit)
+        yield from limited(self._pairs(batch, limit), len(batch), limit)
+
+    def _pairs(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
+        """The pairs of all doors; what two of them find counts as found by the one that is no
+        box, since that decides on the whole subscription."""
+        twice = np.empty(0, np.int64)
+        if self.snapshot.door is not None:
+            found, shared = self._through_door(self.snapshot.door, batch)
+            twice = _keys(found.take(shared))
+            yield found
+        for dated in self.snapshot.segments:
+            for pairs in self._segment_pairs(dated, batch, limit):
+                yield pairs.take(~np.isin(_keys(pairs), twice)) if len(twice) else pairs
 
     def _segment_pairs(
         self, dated: DatedSegment, batch: Batch, limit: int | None, *, plain: bool = True
@@ -179,7 +211,7 @@ class SieveView:
         """The matches of subscriptions that are more than boxes, each once."""
         if segment.is_plain:
             return
-        found = [segment.candidates(points, batch, self._possible)]
+        found = [segment.candidates(points, batch)]
         for pairs in decided(found, points.row, lambda asked: self._answered(asked, batch)):
             yield self.snapshot.alive(pairs, -1)
 
@@ -200,6 +232,12 @@ class SieveView:
         """Those of some candidates that the oracle finds to match, or cannot tell."""
         alive = self.snapshot.alive(pairs, -1)
         return answered(alive, batch, self._setting)
+
+
+def _keys(pairs: Pairs) -> Int64s:
+    """Rows and slots as one number."""
+    keys: Int64s = pairs.row.astype(np.int64) << 32 | pairs.slot
+    return keys
 
 
 def decided(
@@ -259,13 +297,14 @@ def pieces(
     try:
         yield 0, batch, of_table(batch.table)
     except UnsupportedTypeError as error:
-        events = Batch(batch.events())  # the reader raises if they are invalid
+        events = Batch(batch.events(), graphs=batch.graphs)  # the reader raises if they are invalid
         fallbacks.count(str(error), len(batch))
         yield from pieces(events, of_events, of_table, fallbacks)
     except TooManyPointsError:
         if len(batch) == 1:
             fallbacks.count("an event with too many bindings", 1)
-            yield from pieces(Batch(batch.events()), of_events, of_table, fallbacks)
+            events = Batch(batch.events(), graphs=batch.graphs)
+            yield from pieces(events, of_events, of_table, fallbacks)
             return
         half = len(batch) // 2
         for start, piece in ((0, batch.slice(0, half)), (half, batch.slice(half, len(batch)))):

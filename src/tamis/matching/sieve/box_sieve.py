@@ -25,7 +25,7 @@ from tamis.matching.sieve.kernels import (
     make_probes,
 )
 from tamis.matching.sieve.listed import owners_of
-from tamis.matching.sieve.single import ROOM, match_point, places_of
+from tamis.matching.sieve.single import ROOM, match_each, match_point, places_of
 
 UNLIMITED = np.iinfo(np.int32).max  # no segment has more boxes
 FIRST_CHUNK, CHUNK = 1 << 12, 1 << 18  # matches
@@ -80,7 +80,14 @@ class BoxSieve:
     def match_one(self, point: Ranks) -> list[int] | None:
         """Return the slots of one point, which has a 0 behind its ranks; None if they are many."""
         out = np.empty(ROOM, np.int32)
-        n = match_point(self._places, point, out)
+        return self._slots_in(out, match_point(self._places, point, out))
+
+    def match_each(self, point: Ranks, ranks: Ranks) -> list[int] | None:
+        """The same of several points, which differ in their last rank alone."""
+        out = np.empty(4 * ROOM, np.int32)
+        return self._slots_in(out, match_each(self._places, point, ranks, out))
+
+    def _slots_in(self, out: Slots, n: int) -> list[int] | None:
         if n <= 0:
             return None if n else []
         found: list[int] = out[:n].tolist()

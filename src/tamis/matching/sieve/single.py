@@ -48,6 +48,19 @@ def match_point(places: Addresses, point: Ranks, out: Slots) -> int:
     return _match(places, constant, tests, point, out)
 
 
+@brief
+def match_each(places: Addresses, point: Ranks, ranks: Ranks, out: Slots) -> int:
+    """The same of several points, which differ in their last rank alone, the one before the 0."""
+    last, n = len(point) - 2, 0
+    for rank in ranks:
+        point[last] = rank
+        count = match_point(places, point, out[n:])
+        if count < 0:
+            return TOO_MANY
+        n += count
+    return n
+
+
 @kernel
 def _match(places: Addresses, constant: Packed, tests: Packed, point: Ranks, out: Slots) -> int:
     gate, gated = array_at(places[GATE], np.uint32), array_at(places[GATED], np.int32)

@@ -59,8 +59,9 @@ class Event:
     ) -> None:
         self.graph = None if graph is None else _graph(graph, limits)
         self.payloads = _NO_PAYLOADS if payloads is None else _payloads(payloads)
-        if type(attributes) is dict and _is_canonical(attributes, limits):
-            self.attributes, self.multiple = attributes.copy(), _NONE
+        flat = _flat(attributes, limits) if type(attributes) is dict else None
+        if flat is not None:
+            self.attributes, self.multiple = flat, _NONE
             return
         if not isinstance(attributes, Mapping):
             raise EventError(f"an event is a mapping, not a {type(attributes).__name__}")
@@ -81,6 +82,12 @@ class Event:
         other.attributes = attributes
         other.multiple = self.multiple if multiple is None else multiple
         other.graph, other.payloads = self.graph, self.payloads
+        return other
+
+    def with_graph(self, graph: frozenset[RdfTriple] | None) -> Event:
+        """The event with another graph."""
+        other = self.replaced(self.attributes)
+        other.graph = graph
         return other
 
     def values(self, path: Path) -> Iterator[Value]:
@@ -194,23 +201,38 @@ def _is_triple(raw: Any) -> bool:
     return isinstance(raw, tuple) and len(raw) == 3
 
 
-def _is_canonical(raw: dict[Any, Any], limits: Limits) -> bool:
-    """Whether a mapping is as most events are, flat and plain, and needs no second look."""
+def _flat(raw: dict[Any, Any], limits: Limits) -> dict[str, Node] | None:
+    """A mapping as most events are, flat and of plain values, without its nulls; None if it needs
+    a closer look."""
     if len(raw) > limits.values:
-        return False
+        return None
     longest = limits.string
+    has_nulls = False
     for key, value in raw.items():
         kind = type(value)
         if type(key) is not str or not key.isascii():
-            return False
+            return None
         if kind is str:
-            if len(value) > longest or not value.isascii():
-                return False
+            if len(value) > longest or not (value.isascii() or _is_unicode(value)):
+                return None
+        elif value is None:
+            has_nulls = True
         elif kind is int:
             if not LEAST_INTEGER <= value <= GREATEST_INTEGER:
-                return False
+                return None
         elif kind is not float and kind is not bool:
-            return False
+            return None
+    if has_nulls:
+        return {key: value for key, value in raw.items() if value is not None}
+    return raw.copy()
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
     return True
 
 

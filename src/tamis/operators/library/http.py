@@ -15,6 +15,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import httpx
@@ -82,20 +83,31 @@ def _posted(service: Service, calls: list[dict[str, Any]]) -> list[Any]:
     body = json.dumps({"calls": calls}, default=str)
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            headers = {"content-type": "application/json"}
-            response = service.client.post(service.url, content=body, headers=headers)
-            if response.status_code < 500:
+            status, content = _answer(service, body)
+            if status < 500:
                 break
-            problem: Exception = OSError(f"the service answered {response.status_code}")
+            problem: Exception = OSError(f"the service answered {status}")
         except httpx.TransportError as error:
             problem = error
         if attempt == ATTEMPTS:
             raise problem
         time.sleep(PAUSE * 2 ** (attempt - 1))
-    response.raise_for_status()
-    if len(response.content) > MOST_BYTES:
-        raise ValueError(f"an answer of more than {MOST_BYTES:,} bytes")
-    results = response.json().get("results")
+    if status != HTTPStatus.OK:
+        raise OSError(f"the service answered {status}")
+    given = json.loads(content)
+    results = given.get("results") if isinstance(given, dict) else None
     if not isinstance(results, list) or len(results) != len(calls):
         raise ValueError(f"the service gave no list of {len(calls)} results")
     return results
+
+
+def _answer(service: Service, body: str) -> tuple[int, bytes]:
+    """The status and the content of an answer, which is read no further than a limit."""
+    headers = {"content-type": "application/json"}
+    content = bytearray()
+    with service.client.stream("POST", service.url, content=body, headers=headers) as response:
+        for part in response.iter_bytes():
+            content += part
+            if len(content) > MOST_BYTES:
+                raise ValueError(f"an answer of more than {MOST_BYTES:,} bytes")
+    return response.status_code, bytes(content)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.arrays.types import Float32s
+from tamis.arrays.types import Flags, Float32s, Int32s
 from tamis.model.events.event import Event
 from tamis.operators.registry import operator
 
@@ -57,23 +57,19 @@ def embedded_texts(events: Sequence[Event]) -> list[Float32s | None]:
     return [next(vectors) if isinstance(text, str) else None for text in texts]
 
 
-@operator("phrase: string, [least: number]", reads=("text",), batch=True, prepare=embedded_texts)
+@operator("phrase: string, [least: number]", reads=("text",), batch="table", prepare=embedded_texts)
 def similar_to(
-    texts: Sequence[Float32s | None], arguments: Sequence[tuple[Any, ...]]
-) -> list[bool | None]:
+    texts: Sequence[Float32s | None],
+    arguments: Sequence[tuple[Any, ...]],
+    text: Int32s,
+    argument: Int32s,
+) -> Flags | list[bool | None]:
     """Whether the text is similar to a phrase: by cosine similarity, from 0.5 on unless you say."""
-    rows = {id(text): text for text in texts if text is not None}
-    if not rows:
-        return [None] * len(texts)
-    place = {key: number for number, key in enumerate(rows)}
-    embed_phrases(argument[0] for argument in arguments)
-    wanted = list(dict.fromkeys(_PHRASES[argument[0]] for argument in arguments))
-    column = {number: n for n, number in enumerate(wanted)}
-    scores = np.stack(list(rows.values())) @ np.stack([_VECTORS[n] for n in wanted]).T
-    text = np.array([place.get(id(each), -1) for each in texts])
-    phrase = np.array([column[_PHRASES[argument[0]]] for argument in arguments])
-    least = np.array([argument[1] if len(argument) > 1 else LEAST for argument in arguments])
-    found: list[bool | None] = (scores[text, phrase] >= least).tolist()
-    if (text < 0).any():
-        return [None if number < 0 else each for number, each in zip(text.tolist(), found)]
-    return found
+    embed_phrases(phrase for phrase, *_ in arguments)
+    phrases = np.stack([_VECTORS[_PHRASES[phrase]] for phrase, *_ in arguments])
+    least = np.array([more[0] if more else LEAST for _, *more in arguments], np.float32)
+    vectors = np.stack([np.zeros(phrases.shape[1]) if each is None else each for each in texts])
+    found: Flags = (vectors.astype(np.float32) @ phrases.T >= least)[text, argument]
+    if all(each is not None for each in texts):
+        return found
+    return [None if texts[n] is None else is_so for n, is_so in zip(text.tolist(), found.tolist())]

@@ -23,10 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.arrays.types import Flags, Float64s, Int8s, Int32s, Truths
+from tamis.arrays.types import Float64s, Int8s, Int32s, Truths
+from tamis.predicates.truth import TRUE
 
-NO, YES, FAILING, UNDECIDED = 0, 1, 3, 4
-"""What is known of a node; the numbers are those of FALSE, TRUE, FAILED and OPEN."""
+NO, YES, CLAIMED, FAILING, UNDECIDED = range(5)
+"""What is known of a node; NO, YES, FAILING and UNDECIDED have the numbers of FALSE, TRUE, FAILED
+and OPEN. A node is undecided only as long as all above it are. A claimed one waits for what a round
+has chosen."""
 UNASKED, ASKED = 4, 5
 """A predicate that was not evaluated, and one that is being evaluated."""
 EVERY, SOME = 0, 1
@@ -60,9 +63,8 @@ class Graph(NamedTuple):
     """The subscription of each node."""
     width: Int32s
     """How many edges and nodes a node is made of."""
-    edge_begin: Int32s
-    edge_end: Int32s
-    """The edges of a node and all nodes below it."""
+    node_end: Int32s
+    """Where the nodes below a node, which follow it, end."""
     predicate: Int32s
     """Of each edge."""
     node: Int32s
@@ -83,8 +85,14 @@ class Graph(NamedTuple):
         return len(self.by_predicate) - 1
 
 
+ROWS = 64
+"""Rows of a block. Kernels go over all rows of a block for each edge: 64 bytes of status are one
+line of the cache."""
+
+
 class Progress(NamedTuple):
-    """What is known for each of several events (rows); columns are nodes or predicates."""
+    """What is known for a block of events (rows), which are the columns of these arrays: all that
+    is known of a node, or predicate, stands together."""
 
     status: Int8s
     left: Int32s
@@ -93,8 +101,6 @@ class Progress(NamedTuple):
     """Whether something that a node is made of has failed."""
     truth: Truths
     """Of each predicate; UNASKED, ASKED, or what came out."""
-    undecided: Int32s
-    """Subscriptions of each row."""
 
 
 class Expectation(NamedTuple):
@@ -141,8 +147,6 @@ def conjunctions(offsets: Int32s, predicate: Int32s, predicates: int) -> Graph:
         offsets.astype(np.int32),
         np.zeros(count, np.int8),
         np.full(count, -1, np.int32),
-        offsets[:-1].astype(np.int32),
-        offsets[1:].astype(np.int32),
         predicate.astype(np.int32),
         node,
         np.zeros(len(predicate), np.int8),
@@ -155,8 +159,6 @@ def with_both_sides(
     first_edge: Int32s,
     kind: Int8s,
     parent: Int32s,
-    edge_begin: Int32s,
-    edge_end: Int32s,
     predicate: Int32s,
     node: Int32s,
     question: Int8s,
@@ -171,9 +173,19 @@ def with_both_sides(
     node_at, question_at = np.empty_like(node), np.empty_like(question)
     sort_by_predicate(predicate, node, question, by_predicate, node_at, question_at)
     return Graph(
-        first_node, first_edge, kind, parent, owner, width, edge_begin, edge_end,
-        predicate, node, question, by_predicate, node_at, question_at,
+        first_node, first_edge, kind, parent, owner, width, ends_below(parent), predicate,
+        node, question, by_predicate, node_at, question_at,
     )  # fmt: skip
+
+
+@kernel
+def ends_below(parent: Int32s) -> Int32s:
+    """For each node, the end of the nodes below it."""
+    end = np.arange(1, len(parent) + 1).astype(np.int32)
+    for n in range(len(parent) - 1, -1, -1):
+        if parent[n] >= 0:
+            end[parent[n]] = max(end[parent[n]], end[n])
+    return end
 
 
 @kernel
@@ -197,35 +209,63 @@ def sort_by_predicate(
         place[predicate[e]] = at + 1
 
 
-def begin(graph: Graph, rows: int, wanted: Flags | None = None) -> Progress:
-    """Nothing is known; ``wanted[row, subscription]`` says what is asked of each row (all)."""
-    nodes, count = len(graph.kind), graph.subscriptions
-    status = np.full((rows, nodes), UNDECIDED, np.int8)
-    undecided = np.full(rows, count, np.int32)
-    if wanted is not None:
-        status[~wanted[:, graph.owner]] = NO
-        undecided[:] = wanted.sum(1)
-    left = np.empty((rows, nodes), np.int32)
-    left[:] = graph.width
-    failing = np.zeros((rows, nodes), np.int8)
-    truth = np.full((rows, graph.predicates), UNASKED, np.int8)
-    progress = Progress(status, left, failing, truth, undecided)
+class Demand(NamedTuple):
+    """What is asked: subscriptions of rows, the rows ascending."""
+
+    row: Int32s
+    subscription: Int32s
+
+
+def everything(graph: Graph, rows: int) -> Demand:
+    """All subscriptions of all rows."""
+    every = np.arange(graph.subscriptions, dtype=np.int32)
+    return Demand(np.repeat(np.arange(rows, dtype=np.int32), len(every)), np.tile(every, rows))
+
+
+def begin(graph: Graph, rows: int, wanted: Demand) -> Progress:
+    """Nothing is known of what is wanted."""
+    nodes = len(graph.kind)
+    status = np.zeros((nodes, rows), np.int8)
+    mark_wanted(graph.first_node, status, wanted.row, wanted.subscription)
+    left = np.empty((nodes, rows), np.int8 if graph.width.max(initial=0) < 128 else np.int32)
+    left[:] = graph.width[:, None]
+    failing = np.zeros((nodes, rows), np.int8)
+    truth = np.full((graph.predicates, rows), UNASKED, np.int8)
+    progress = Progress(status, left, failing, truth)
     if (graph.width == 0).any():
         settle_empty(graph, progress)
     return progress
 
 
 @kernel
+def mark_wanted(first_node: Int32s, status: Int8s, row: Int32s, subscription: Int32s) -> None:
+    """Mark the nodes of pairs as undecided."""
+    for number in range(len(row)):
+        own, r = subscription[number], row[number]
+        for n in range(first_node[own], first_node[own + 1]):
+            status[n, r] = UNDECIDED
+
+
+@kernel
+def write_verdicts(
+    first_node: Int32s, status: Int8s, row: Int32s, subscription: Int32s, verdict: Int8s
+) -> None:
+    """Write what is known of pairs."""
+    for number in range(len(row)):
+        verdict[number] = status[first_node[subscription[number]], row[number]]
+
+
+@kernel
 def settle_empty(graph: Graph, progress: Progress) -> None:
     """Decide nodes that are made of nothing: EVERY is so, SOME is not."""
-    for row in range(len(progress.undecided)):
-        status, left = progress.status[row], progress.left[row]
-        failing = progress.failing[row]
+    status, left, failing = progress.status, progress.left, progress.failing
+    for row in range(status.shape[1]):
         for n in range(len(graph.kind)):
-            if graph.width[n] == 0 and status[n] == UNDECIDED:
+            if graph.width[n] == 0 and status[n, row] == UNDECIDED:
                 verdict = YES if graph.kind[n] == EVERY else NO
-                top = close(graph.kind, graph.parent, status, left, failing, n, verdict)
-                progress.undecided[row] -= graph.parent[top] < 0
+                close(
+                    graph.kind, graph.parent, graph.node_end, status, left, failing, n, row, verdict
+                )
 
 
 # Kernels get arrays one by one where they are called for each edge: handing over a whole graph
@@ -234,73 +274,100 @@ def settle_empty(graph: Graph, progress: Progress) -> None:
 
 @kernel
 def close(
-    kind: Int8s, parent: Int32s, status: Int8s, left: Int32s, failing: Int8s, n: int, verdict: int
-) -> int:
-    """Decide a node, and those above that this decides; the topmost of them."""
+    kind: Int8s, parent: Int32s, node_end: Int32s, status: Int8s, left: Int32s, failing: Int8s,
+    n: int, row: int, verdict: int,
+) -> None:  # fmt: skip
+    """Decide a node, and those above that this decides; what is below matters no longer."""
     while True:
-        status[n] = verdict
-        above = parent[n]
-        if above < 0 or status[above] != UNDECIDED:
-            return n
-        result = arrive(kind, left, failing, above, verdict)
-        if result == UNDECIDED:
-            return n
-        n, verdict = above, result
+        status[n, row] = verdict
+        for below in range(n + 1, node_end[n]):
+            status[below, row] = NO
+        n = parent[n]
+        if n < 0:
+            return
+        verdict = arrive(kind, left, failing, n, row, verdict)
+        if verdict == UNDECIDED:
+            return
 
 
 @kernel
-def arrive(kind: Int8s, left: Int32s, failing: Int8s, n: int, verdict: int) -> int:
-    """Note a verdict at a node; the node's own, if this decides it."""
+def arrive(kind: Int8s, left: Int32s, failing: Int8s, n: int, row: int, verdict: int) -> int:
+    """Note a verdict at an undecided node; the node's own, if this decides it."""
     ends = NO if kind[n] == EVERY else YES
     if verdict == ends:
         return ends
     if verdict == FAILING:
-        failing[n] = 1
-    left[n] -= 1
-    if left[n] > 0:
+        failing[n, row] = 1
+    left[n, row] -= 1
+    if left[n, row] > 0:
         return UNDECIDED
-    return FAILING if failing[n] else YES - ends
+    return FAILING if failing[n, row] else YES - ends
 
 
 @kernel
-def is_open(parent: Int32s, status: Int8s, n: int) -> bool:
-    """Whether a node and all above it are undecided, so that what it is made of matters."""
-    while n >= 0:
-        if status[n] != UNDECIDED:
-            return False
-        n = parent[n]
-    return True
-
-
-@kernel
-def is_needed(graph: Graph, status: Int8s, p: int) -> bool:
+def is_needed(graph: Graph, status: Int8s, p: int, row: int) -> bool:
     """Whether any subscription still waits for a predicate."""
     for place in range(graph.by_predicate[p], graph.by_predicate[p + 1]):
-        if is_open(graph.parent, status, graph.node_at[place]):
+        if status[graph.node_at[place], row] == UNDECIDED:
             return True
     return False
 
 
 @kernel
-def answer(graph: Graph, progress: Progress, row: int, found: Int32s, truth: Truths) -> None:
-    """Note the truths of some predicates, and decide what they decide."""
-    status, left, failing = progress.status[row], progress.left[row], progress.failing[row]
-    kind, parent, known = graph.kind, graph.parent, progress.truth[row]
-    node_at, question_at = graph.node_at, graph.question_at
-    for number in range(len(found)):
-        p = found[number]
-        known[p] = truth[number]
-        for place in range(graph.by_predicate[p], graph.by_predicate[p + 1]):
-            n = node_at[place]
-            if status[n] != UNDECIDED or not is_open(parent, status, parent[n]):
+def answer(graph: Graph, progress: Progress, row: Int32s, predicate: Int32s, truth: Truths) -> None:
+    """Note the truths of predicates on rows, and decide what they decide; the rows of a predicate
+    stand together."""
+    status, left, failing, known = progress
+    kind, parent, node_end, by_predicate = (
+        graph.kind, graph.parent, graph.node_end, graph.by_predicate
+    )  # fmt: skip
+    said = np.empty(status.shape[1], np.int8)
+    start = 0
+    while start < len(row):
+        p, end, failed = predicate[start], start, False
+        said[:] = UNASKED
+        while end < len(row) and predicate[end] == p:
+            said[row[end]] = known[p, row[end]] = truth[end]
+            failed |= truth[end] == FAILING
+            end += 1
+        for place in range(by_predicate[p], by_predicate[p + 1]):
+            n, question = graph.node_at[place], graph.question_at[place]
+            is_top = parent[n] < 0 and node_end[n] == n + 1
+            if is_top and kind[n] == EVERY and question == IS_TRUE and not failed:
+                conjoin(n, said, status, left, failing)
                 continue
-            told = VERDICTS[question_at[place], truth[number]]
-            verdict = arrive(kind, left, failing, n, told)
-            if verdict != UNDECIDED:
-                top = close(kind, parent, status, left, failing, n, verdict)
-                progress.undecided[row] -= parent[top] < 0
+            for number in range(start, end):
+                r = row[number]
+                if status[n, r] == UNDECIDED:
+                    told = VERDICTS[question, truth[number]]
+                    told = arrive(kind, left, failing, n, r, told)
+                    if told != UNDECIDED:
+                        close(kind, parent, node_end, status, left, failing, n, r, told)
+        start = end
 
 
-def verdicts(graph: Graph, progress: Progress) -> Int8s:
-    """What is known of each subscription, by row."""
-    return progress.status[:, graph.first_node[:-1]]
+@kernel
+def conjoin(n: int, said: Truths, status: Int8s, left: Int32s, failing: Int8s) -> None:
+    """Note at a conjunction that stands alone what was said of one of its predicates, for all rows
+    at once: there are no branches."""
+    for row in range(len(said)):
+        is_open = status[n, row] == UNDECIDED
+        yes = is_open and said[row] == TRUE
+        no = is_open and said[row] < UNASKED and said[row] != TRUE
+        left[n, row] -= yes
+        ends = yes and left[n, row] == 0
+        verdict = YES + 2 * failing[n, row] if ends else status[n, row]
+        status[n, row] = NO if no else verdict
+
+
+@kernel
+def needed_on(graph: Graph, status: Int8s, some: Int32s) -> Int8s:
+    """For some predicates and each row, whether undecided nodes ask for them (0 is no)."""
+    needed = np.zeros((len(some), status.shape[1]), np.int8)
+    for number in range(len(some)):
+        p = some[number]
+        for place in range(graph.by_predicate[p], graph.by_predicate[p + 1]):
+            n = graph.node_at[place]
+            for row in range(status.shape[1]):
+                needed[number, row] |= status[n, row] & UNDECIDED
+    return needed

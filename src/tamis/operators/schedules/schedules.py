@@ -1,92 +1,165 @@
 """The schedules by name: which predicates to evaluate next, given what is known.
 
 All give the same result, and differ in what they evaluate. A schedule is asked for a round of
-predicates of an event (a row), and told what came out, until it asks for nothing more.
+predicates of some events (rows), and told what came out, until it asks for nothing more. Rows are
+worked on in blocks, each with arrays of its own.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from tamis.arrays.types import Flags, Int8s, Int32s, Truths
+from tamis.arrays.types import Int8s, Int32s, Truths
 from tamis.operators.schedules.adaptive import (
     DROP,
     answer_adaptively,
     choose_adaptively,
     credits_of,
-    no_scores,
-    start_scores,
+    first_bounds,
 )
 from tamis.operators.schedules.chains import chain_order
 from tamis.operators.schedules.graph import (
+    ROWS,
+    UNDECIDED,
+    Demand,
     Expectation,
     Graph,
+    Progress,
     answer,
     begin,
-    verdicts,
+    needed_on,
+    write_verdicts,
 )
 from tamis.operators.schedules.sequential import choose_sequentially
 from tamis.operators.schedules.walk import choose_walking
 
+UNLIMITED = 1 << 30
 
-class Schedule(Protocol):
+
+class Round(NamedTuple):
+    """Predicates to evaluate, on rows."""
+
+    row: Int32s
+    predicate: Int32s
+
+
+class Schedule:
     """An order of evaluation for some rows."""
 
-    def choose(self, row: int, most: int) -> Int32s:
-        """The predicates to evaluate next, at most so many; none if all is decided."""
-
-    def answer(self, row: int, found: Int32s, truth: Truths) -> None:
-        """Note what came out."""
-
-    def undecided(self, row: int) -> int:
-        """How many subscriptions are undecided."""
-
-    def verdicts(self) -> Int8s:
-        """What is known of each subscription, by row."""
-
-
-class _Base:
-    def __init__(
-        self, graph: Graph, expectation: Expectation, rows: int, wanted: Flags | None = None
-    ) -> None:
+    def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
         self.graph = graph
         self.expectation = expectation
-        self.progress = begin(graph, rows, wanted)
-        self._found = np.empty(max(1, graph.predicates), np.int32)
+        self.rows = rows
+        self._parts: list[Demand] = []
+        self.blocks: list[Progress] = []
+        for first in range(0, rows, ROWS):
+            count = min(ROWS, rows - first)
+            part = _part(wanted, first, first + count)
+            self._parts.append(part)
+            self.blocks.append(begin(graph, count, part))
 
-    def answer(self, row: int, found: Int32s, truth: Truths) -> None:
-        """Note what came out."""
-        answer(self.graph, self.progress, row, found, truth)
+    def choose(self, most: int = UNLIMITED) -> Round:
+        """What to evaluate next, at most so many for each row; nothing if all is decided."""
+        return _joined([self._choose(number, most) for number in range(len(self.blocks))])
 
-    def undecided(self, row: int) -> int:
-        """How many subscriptions are undecided."""
-        return int(self.progress.undecided[row])
+    def _choose(self, number: int, most: int) -> Round:
+        """What a block asks for next."""
+        raise NotImplementedError
+
+    def answer(self, asked: Round, truth: Truths) -> None:
+        """Note what came out; rows of a block stand together."""
+        block = asked.row // ROWS
+        starts = np.flatnonzero(np.diff(block, prepend=-1))
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(block)]):
+            row = asked.row[start:end] % ROWS
+            self._answer(
+                self.blocks[block[start]], row, asked.predicate[start:end], truth[start:end]
+            )
+
+    def _answer(self, block: Progress, row: Int32s, predicate: Int32s, truth: Truths) -> None:
+        answer(self.graph, block, row, predicate, truth)
+
+    def truth(self, row: int) -> Truths:
+        """What came out of each predicate on a row, or that nobody asked."""
+        return self.blocks[row // ROWS].truth[:, row % ROWS]
+
+    def undecided(self) -> int:
+        """How many subscriptions are undecided, over all rows."""
+        return int((self.verdicts() == UNDECIDED).sum())
+
+    def needed(self, call: Int32s) -> int:
+        """How many calls the undecided ask for, each once for a row; ``call`` is that of each
+        predicate, or -1."""
+        some = np.flatnonzero(call >= 0).astype(np.int32)
+        if not len(some):
+            return 0
+        some = some[np.argsort(call[some], kind="stable")]
+        starts = np.flatnonzero(np.diff(call[some], prepend=-1))
+        count = 0
+        for block in self.blocks:
+            needed = needed_on(self.graph, block.status, some)
+            if len(starts) < len(some):
+                needed = np.bitwise_or.reduceat(needed, starts, axis=0)
+            count += int(np.count_nonzero(needed))
+        return count
+
+    def needing(self, some: Int32s) -> Round:
+        """On which rows some predicates are needed by the undecided."""
+        rounds = []
+        for number, block in enumerate(self.blocks):
+            place, row = np.nonzero(needed_on(self.graph, block.status, some))
+            rounds.append(Round((row + number * ROWS).astype(np.int32), some[place]))
+        return _joined(rounds)
 
     def verdicts(self) -> Int8s:
-        """What is known of each subscription, by row."""
-        return verdicts(self.graph, self.progress)
+        """What is known of each wanted pair."""
+        found = []
+        for block, part in zip(self.blocks, self._parts):
+            found.append(np.empty(len(part.row), np.int8))
+            write_verdicts(self.graph.first_node, block.status, *part, found[-1])
+        return np.concatenate(found)
 
 
-class History(_Base):
+def _joined(rounds: list[Round]) -> Round:
+    none = np.empty(0, np.int32)
+    row, predicate = zip(*rounds, (none, none))
+    return Round(np.concatenate(row), np.concatenate(predicate))
+
+
+def _part(wanted: Demand, first: int, end: int) -> Demand:
+    """What is wanted of some rows, numbered from the first of them."""
+    some = slice(*np.searchsorted(wanted.row, (first, end)))
+    return Demand(wanted.row[some] - np.int32(first), wanted.subscription[some])
+
+
+class History(Schedule):
     """One subscription after another, as they were made."""
 
-    def __init__(
-        self, graph: Graph, expectation: Expectation, rows: int, wanted: Flags | None = None
-    ) -> None:
+    def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
         super().__init__(graph, expectation, rows, wanted)
         self.order = self._order()
         self._cursor = np.zeros(rows, np.int32)
+        self._found = np.empty(max(1, graph.predicates), np.int32)
 
     def _order(self) -> Int32s:
         return np.arange(len(self.graph.predicate), dtype=np.int32)
 
-    def choose(self, row: int, most: int) -> Int32s:
-        """The predicates to evaluate next."""
-        found = self._found[:most]
-        count = choose_walking(self.graph, self.progress, row, self.order, self._cursor, found)
-        return found[:count].copy()
+    def _choose(self, number: int, most: int) -> Round:
+        first, block = number * ROWS, self.blocks[number]
+        found, counts = [], []
+        for row in range(block.status.shape[1]):
+            count = self._choose_one(block, row, first + row, self._found[:most])
+            found.append(self._found[:count].copy())
+            counts.append(count)
+        rows = np.arange(first, first + len(counts), dtype=np.int32)
+        return Round(np.repeat(rows, counts), np.concatenate(found))
+
+    def _choose_one(self, block: Progress, row: int, place: int, found: Int32s) -> int:
+        """Write what a row asks for next; how many. ``place`` is its number in all blocks."""
+        cursor = self._cursor[place : place + 1]
+        return choose_walking(self.graph, block, row, self.order, cursor, found)
 
 
 class SubOrder(History):
@@ -96,54 +169,49 @@ class SubOrder(History):
         return chain_order(self.graph, self.expectation)
 
 
-class Sequential(_Base):
+class Sequential(History):
     """Algorithm 1."""
 
-    def __init__(
-        self, graph: Graph, expectation: Expectation, rows: int, wanted: Flags | None = None
-    ) -> None:
+    def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
         super().__init__(graph, expectation, rows, wanted)
-        self._cursor = np.zeros((rows, 2), np.int32)
-        self._cursor[:, 1] = -1
+        self._marked = np.zeros((rows, 2), np.int32)
+        self._marked[:, 1] = -1
 
-    def choose(self, row: int, most: int) -> Int32s:
-        """The predicates to evaluate next: always one, for what it decides says who needs more."""
-        found = self._found[:1]
-        count = choose_sequentially(self.graph, self.progress, row, self._cursor, found)
-        return found[:count].copy()
+    def _choose_one(self, block: Progress, row: int, place: int, found: Int32s) -> int:
+        """Always one predicate, for what it decides says who needs more."""
+        return choose_sequentially(self.graph, block, row, self._marked[place], found[:1])
 
 
-class Adaptive(_Base):
+class Adaptive(Schedule):
     """What is expected to decide most for its cost, in rounds."""
 
     drop = DROP
 
-    def __init__(
-        self, graph: Graph, expectation: Expectation, rows: int, wanted: Flags | None = None
-    ) -> None:
+    def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
         super().__init__(graph, expectation, rows, wanted)
-        self._credit = credits_of(graph, expectation)
-        self._scores = no_scores(graph, expectation, rows)
-        self._started = np.zeros(rows, bool)
+        self._credit = credits_of(graph, expectation.chance)
+        bounds = first_bounds(graph.by_predicate, self._credit, expectation.cost)
+        self._bounds = [bounds.copy() for _ in self.blocks]
+        self._paid = [
+            np.zeros((len(expectation.setup), block.status.shape[1]), np.bool_)
+            for block in self.blocks
+        ]
+        self._chosen = np.empty(graph.predicates * min(rows, ROWS), np.int64)
 
-    def choose(self, row: int, most: int) -> Int32s:
-        """The predicates of the next round."""
-        if not self._started[row]:
-            self._started[row] = True
-            start_scores(self.graph, self.progress, self._credit, self._scores, row)
-        found = self._found[:most]
+    def _choose(self, number: int, most: int) -> Round:
+        block = self.blocks[number]
         count = choose_adaptively(
-            self.graph, self.progress, self.expectation, self._credit, self._scores, row,
-            self.drop, found,
+            self.graph, block, self.expectation, self._credit, self._paid[number],
+            self._bounds[number], self.drop, most, self._chosen,
         )  # fmt: skip
-        return found[:count].copy()
+        predicate, row = np.divmod(self._chosen[:count], block.status.shape[1])
+        return Round((row + number * ROWS).astype(np.int32), predicate.astype(np.int32))
 
-    def answer(self, row: int, found: Int32s, truth: Truths) -> None:
-        """Note what came out."""
-        answer_adaptively(self.graph, self.progress, self._credit, self._scores, row, found, truth)
+    def _answer(self, block: Progress, row: Int32s, predicate: Int32s, truth: Truths) -> None:
+        answer_adaptively(self.graph, block, row, predicate, truth)
 
 
-SCHEDULES: dict[str, type[History | Sequential | Adaptive]] = {
+SCHEDULES: dict[str, type[Schedule]] = {
     "history": History,
     "sequential": Sequential,
     "sub_order": SubOrder,

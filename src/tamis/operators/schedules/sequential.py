@@ -27,15 +27,14 @@ def choose_sequentially(
 ) -> int:
     """Write what to evaluate next into ``found``, at most its length; how many.
 
-    cursor: for each row the marked subscription, and the place among its edges; -1 if none is
-    marked.
+    cursor: the marked subscription, and the place among its edges; -1 if none is marked.
     """
-    status, truth, first_node = progress.status[row], progress.truth[row], graph.first_node
+    status, truth, first_node = progress.status, progress.truth, graph.first_node
     count = 0
-    marked, place = cursor[row, 0], cursor[row, 1]
+    marked, place = cursor[0], cursor[1]
     while count < len(found):
         if place < 0:
-            while marked < len(first_node) - 1 and status[first_node[marked]] != UNDECIDED:
+            while marked < len(first_node) - 1 and status[first_node[marked], row] != UNDECIDED:
                 marked += 1
             if marked == len(first_node) - 1 or count > 0:
                 break  # what was chosen may decide the next one
@@ -47,10 +46,10 @@ def choose_sequentially(
             marked += 1
             continue
         p = graph.predicate[place]
-        if truth[p] == UNASKED and is_needed(graph, status, p):
-            truth[p] = ASKED
+        if truth[p, row] == UNASKED and is_needed(graph, status, p, row):
+            truth[p, row] = ASKED
             found[count] = p
             count += 1
         place += 1
-    cursor[row, 0], cursor[row, 1] = marked, place
+    cursor[0], cursor[1] = marked, place
     return count

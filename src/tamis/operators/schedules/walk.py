@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Int32s
-from tamis.operators.schedules.graph import ASKED, UNASKED, UNDECIDED, Graph, Progress, is_open
+from tamis.operators.schedules.graph import ASKED, UNASKED, UNDECIDED, Graph, Progress
 
 
 @kernel
@@ -21,27 +21,27 @@ def choose_walking(
     """Write what to evaluate next into ``found``, at most its length; how many.
 
     order: the edges, those of a subscription together, in the order of the walk.
-    cursor: for each row, the first place of ``order`` that may be of use.
+    cursor: the first place of ``order`` that may be of use.
     """
-    status, truth = progress.status[row], progress.truth[row]
+    status, truth = progress.status, progress.truth
     predicate, node, owner = graph.predicate, graph.node, graph.owner
-    count, place = 0, cursor[row]
+    count, place = 0, cursor[0]
     begins = True
     busy = -1  # the subscription that waits for what was chosen
     while place < len(order) and count < len(found):
         e = order[place]
         p, own = predicate[e], owner[node[e]]
-        done = status[graph.first_node[own]] != UNDECIDED
-        begins = begins and (done or truth[p] < UNASKED)
+        done = status[graph.first_node[own], row] != UNDECIDED
+        begins = begins and (done or truth[p, row] < UNASKED)
         place += 1
         if begins:
-            cursor[row] = place
-        if done or own == busy or truth[p] < UNASKED:
+            cursor[0] = place
+        if done or own == busy or truth[p, row] < UNASKED:
             continue
-        if is_open(graph.parent, status, node[e]):
+        if status[node[e], row] == UNDECIDED:
             busy = own
-            if truth[p] == UNASKED:
-                truth[p] = ASKED
+            if truth[p, row] == UNASKED:
+                truth[p, row] = ASKED
                 found[count] = p
                 count += 1
     return count

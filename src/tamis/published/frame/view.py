@@ -15,10 +15,10 @@ from pyarrow import ArrowException
 from tamis.arrays.types import Rows
 from tamis.matching.batch import Batch
 from tamis.matching.evaluation.entries import Candidates
+from tamis.matching.oracle import answered
 from tamis.matching.pairs import (
     Hits,
     Pairs,
-    answered,
     distinct,
     hits_of,
     joined,
@@ -104,7 +104,7 @@ class PublishedView:
                 types = self._types(piece)
                 write_labels(points, piece, comparisons)
             except (UnsupportedTypeError, ArrowException) as error:
-                piece = Batch(piece.events())
+                piece = Batch(piece.events(), graphs=piece.graphs)
                 fallbacks.count(str(error), len(piece))
                 points, types = of_events(piece.events()), self._types(piece)
                 write_labels(points, piece, comparisons)

@@ -11,7 +11,8 @@ cover one of the output's, and what the output asks for besides does not matter.
 
 ``one_phase`` finds both in one sweep, with the early exits of figure 7, which hold if no output
 covers another: what is covered covers none of them, and what covers one is covered by none.
-``two_phase`` sweeps once for each question.
+``two_phase`` sweeps once for each question, the second time only if the first was answered no;
+``both_phases`` sweeps twice in any case, as two separate algorithms do.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from tamis.published.mbd.dependencies import DependencyCache, Edges, mark_reache
 from tamis.published.mbd.diagrams import NODES, TRUE, Diagrams
 from tamis.published.mbd.mbd import MBD
 from tamis.published.mbd.variables import TOP, Variables, find_variable
+
+BOTH = 3
+"""Two phases of which the second does not depend on the first."""
 
 
 class Sides(NamedTuple):
@@ -59,7 +63,7 @@ class DiagramCoverer:
         left, right = self._assign(variables, sides)
         nodes = int(diagrams.state[NODES])
         hit = np.empty(nodes, np.int32)
-        sweep = one_phase if self._phases == 1 else two_phase
+        sweep = {1: one_phase, 2: two_phase, BOTH: both_phases}[self._phases]
         is_covered, count = sweep(diagrams, left, right, len(sides.axis), hit)
         return CoveringAnswer(bool(is_covered), boxes_of(diagrams, hit[:count]))
 
@@ -155,23 +159,52 @@ def two_phase(
     diagrams: Diagrams, left: Bytes, right: Bytes, sides: int, hit: Numbers
 ) -> tuple[bool, int]:
     """The same by two sweeps."""
+    if find_coverer(diagrams, right):
+        return True, 0
+    return False, find_outputs_covered(diagrams, left, sides, hit)
+
+
+@kernel
+def both_phases(
+    diagrams: Diagrams, left: Bytes, right: Bytes, sides: int, hit: Numbers
+) -> tuple[bool, int]:
+    """The same by two algorithms that know nothing of each other."""
+    found = find_outputs_covered(diagrams, left, sides, hit)
+    if find_coverer(diagrams, right):
+        return True, 0
+    return False, found
+
+
+@kernel
+def find_coverer(diagrams: Diagrams, right: Bytes) -> bool:
+    """Whether an output covers a box, given the right bits of variables."""
     variable, child, is_output = diagrams.variable, diagrams.child, diagrams.is_output
     nodes = diagrams.state[NODES]
     if is_output[TRUE]:
-        return True, 0
-    covers, count = np.empty(nodes, np.uint8), np.empty(nodes, np.uint16)
-    covers[TRUE], count[TRUE] = 1, 0
+        return True
+    covers = np.empty(nodes, np.uint8)
+    covers[TRUE] = 1
     for node in range(1, nodes):
         covers[node] = right[np.uintp(variable[node])] & covers[np.uintp(child[node])]
         if covers[node] and is_output[node]:
-            return True, 0
+            return True
+    return False
+
+
+@kernel
+def find_outputs_covered(diagrams: Diagrams, left: Bytes, sides: int, hit: Numbers) -> int:
+    """Write the outputs that a box of so many sides covers, given the left bits of variables."""
+    variable, child, is_output = diagrams.variable, diagrams.child, diagrams.is_output
+    nodes = diagrams.state[NODES]
+    count = np.empty(nodes, np.uint16)
+    count[TRUE] = 0
     found = 0
     for node in range(1, nodes):
         count[node] = count[np.uintp(child[node])] + left[np.uintp(variable[node])]
         if is_output[node] and count[node] == sides:
             hit[found] = node
             found += 1
-    return False, found
+    return found
 
 
 @kernel

@@ -66,7 +66,7 @@ class Settings(NamedTuple):
         declare(self.operators)
         known = GuardedOperators(KnownOperators(), self.limits.bindings)
         world = World(vocabulary(schema, Taxonomies.given(self.taxonomy)), self.limits, known)
-        return SubscriptionReader(world, schema, self.prefixes, only_tables=True)
+        return SubscriptionReader(world, schema, self.prefixes)
 
     def engine(self) -> Engine:
         """An empty engine with these settings."""

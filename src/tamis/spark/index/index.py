@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from tamis.arrays.string_table import StringTable
+from tamis.engine.documents import DocumentMatcher
 from tamis.engine.engine import Engine
 from tamis.engine.rows import Row
 from tamis.errors import (
@@ -50,6 +51,8 @@ class Index:
         self, engine: Engine, columns: pa.Table | None = None, rejected: pa.Table | None = None
     ) -> None:
         self.engine = engine
+        self._documents: DocumentMatcher | None = None
+        self._reads_graphs: bool | None = None
         if columns is None:
             ids = engine.slot_ids()
             columns = pa.table({SUBSCRIPTION_ID: ids, VERSION: pa.nulls(len(ids), pa.int64())})
@@ -57,6 +60,21 @@ class Index:
         """By slot: ``subscription_id``, ``version``, and the columns you asked for."""
         self.rejected = rejected_rows([], [], [], self.id_type) if rejected is None else rejected
         """The faulty rows: ``id``, ``subscription`` and ``error``."""
+
+    @property
+    def reads_graphs(self) -> bool:
+        """Whether some subscription has a graph pattern, for a worker whose index never changes."""
+        if self._reads_graphs is None:
+            self._reads_graphs = self.engine.reads_graphs()
+        return self._reads_graphs
+
+    @property
+    def documents(self) -> DocumentMatcher:
+        """What matches JSON and variants against the subscriptions, for a worker whose index never
+        changes."""
+        if self._documents is None:
+            self._documents = self.engine.document_matcher()
+        return self._documents
 
     @classmethod
     def of(

@@ -7,7 +7,8 @@
 
 Spark Connect has no SparkContext; there the file is an artifact of the session. Its name depends on
 its content, so the same index is sent once per session, and another one never replaces it. Spark
-keeps such files until the session ends.
+keeps such files until the session ends, unless they are withdrawn: then executors that start later
+do not fetch them, and the others delete them when they open the next index.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import secrets
 import shutil
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,11 +38,15 @@ class ShippedIndex(NamedTuple):
     """An index in the folder of files of each executor."""
 
     name: str
+    withdrawn: tuple[str, ...] = ()
+    """Names of former indices, which nobody needs any more."""
 
     def path(self) -> str:
         """The path on an executor."""
         from pyspark import SparkFiles
 
+        for name in self.withdrawn:
+            Path(SparkFiles.get(name)).unlink(missing_ok=True)
         path = SparkFiles.get(self.name)
         if not os.path.exists(path):
             raise StorageError(
@@ -48,6 +54,14 @@ class ShippedIndex(NamedTuple):
                 "if you stopped the session and started another, call match() again"
             )
         return path
+
+
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """An index that was sent; ``match`` takes it as it is."""
+
+    index: Index
+    source: ShippedIndex
 
 
 def ship(session: SparkSession, index: Index | str | os.PathLike[str]) -> ShippedIndex:
@@ -68,6 +82,14 @@ def ship(session: SparkSession, index: Index | str | os.PathLike[str]) -> Shippe
     if isinstance(index, Index):
         source.unlink()
     return ShippedIndex(name)
+
+
+def withdraw(session: SparkSession, name: str) -> None:
+    """Take an index back from a session, so that a long stream of versions fills no disk."""
+    _SENT.setdefault(_owner(session), set()).discard(name)
+    files: Any = session.sparkContext._jsc.sc().addedFiles().apply("default")
+    files.remove((_folder() / name).as_uri().replace("file:///", "file:/"))
+    (_folder() / name).unlink(missing_ok=True)
 
 
 def _owner(session: SparkSession) -> Any:

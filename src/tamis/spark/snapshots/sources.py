@@ -42,13 +42,19 @@ class Tables(NamedTuple):
 
     def look(self, index: Index, state: State) -> tuple[Index, State] | None:
         """The index of the table as it is now."""
-        table = self.read()
-        if not hasattr(table, "mapInArrow"):
-            table = as_table(table)
+        table = self._table()
         mark = [*_mark(table, self.settings.get("columns", ())), _settings_mark(self.settings)]
         if mark == state.get("mark"):
             return None
         return Index.of(table, **self.settings), {"mark": mark}
+
+    def compiled(self) -> Index:
+        """The index of the table, whatever there was before."""
+        return Index.of(self._table(), **self.settings)
+
+    def _table(self) -> Any:
+        table = self.read()
+        return table if hasattr(table, "mapInArrow") else as_table(table)
 
 
 class Changes(NamedTuple):
@@ -82,7 +88,7 @@ class Changes(NamedTuple):
         return [
             path
             for path in found
-            if path.suffix in _READERS and path.name[0] not in "._" and path.name not in taken
+            if path.suffix in READERS and path.name[0] not in "._" and path.name not in taken
         ]
 
 
@@ -92,7 +98,7 @@ def read_changes(path: Path) -> pa.Table:
     if size > MAX_CHANGE_FILE:
         raise LimitError(f"{path} has {size:,} bytes: the limit is {MAX_CHANGE_FILE:,}; split it")
     try:
-        return _READERS[path.suffix](path)
+        return READERS[path.suffix](path)
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         remedy = "fix or remove it; the files after it are waiting"
         raise StorageError(f"cannot read {path}: {error}; {remedy}") from error
@@ -121,7 +127,7 @@ def _parquet(path: Path) -> pa.Table:
     return table
 
 
-_READERS: dict[str, Callable[[Path], pa.Table]] = {".ndjson": _ndjson, ".parquet": _parquet}
+READERS: dict[str, Callable[[Path], pa.Table]] = {".ndjson": _ndjson, ".parquet": _parquet}
 
 
 def as_table(source: Any) -> pa.Table:

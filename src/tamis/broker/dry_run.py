@@ -1,0 +1,47 @@
+"""What a subscription would have matched among recent events, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.broker.dialects import text_of
+from tamis.broker.records import Identity, Role, StoredEvent
+from tamis.broker.state import EVENT_COLUMNS, State, stored_event
+from tamis.engine.explanation import Explanation, explain
+from tamis.engine.rows import Subscription
+from tamis.errors import ForbiddenError
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """A subscription tried on one event."""
+
+    event: StoredEvent
+    matches: bool
+    explanation: Explanation
+
+
+def recent_events(state: State, by: Identity, last: int) -> list[StoredEvent]:
+    """The last events of a tenant, the newest first."""
+    if not by.may(Role.SUBSCRIBE):
+        raise ForbiddenError("this key may not subscribe, and so not see events")
+    rows = state.database.read(
+        f"select {EVENT_COLUMNS} from events e where e.tenant = ? order by e.sequence desc limit ?",
+        (by.tenant, min(last, state.settings.page)),
+    )
+    return [stored_event(row) for row in rows]
+
+
+def dry_run(state: State, by: Identity, subscription: Any, dialect: str, last: int) -> list[DryRun]:
+    """Try a subscription on the last events that a key may see; nothing is kept of it."""
+    events = recent_events(state, by, last)
+    text, _ = text_of(subscription, dialect, state.settings)
+    state.catalog.check(by.tenant, "dry-run", text)
+    subscriptions = state.catalog.engine(by.tenant).subscriptions
+    tried = Subscription("dry-run", text, subscriptions.reader.parse(text))
+    found = []
+    for stored in events:
+        explanation = explain(tried, state.event_of(stored), subscriptions.world)
+        found.append(DryRun(stored, explanation.matches, explanation))
+    return found

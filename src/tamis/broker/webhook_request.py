@@ -1,0 +1,163 @@
+"""One request to a webhook: guarded, signed, and answered with what to do next.
+
+Addresses are looked up and checked for each request, and the connection goes to the address that
+was checked (``model/addresses.py``). Redirections are refused. Signatures are those of Standard
+Webhooks, over id, time and body; the handshake is that of CloudEvents' webhooks: an OPTIONS request
+that the receiver must answer with ``WebHook-Allowed-Origin``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from tamis.broker.cloud_events import cloud_event
+from tamis.broker.records import Notification
+from tamis.errors import BrokerError, MissingExtraError
+from tamis.model.addresses import checked_address
+from tamis.model.limits import check_limit
+
+if TYPE_CHECKING:
+    import httpx
+
+_URL = 2_000
+"""Characters of a webhook's address."""
+_ANSWER = 65_536
+"""Bytes of an answer that are read before the connection is closed."""
+
+
+class Verdict(Enum):
+    """What to do after a request."""
+
+    DONE = "done"
+    RETRY = "retry"
+    SLOW = "slow"
+    """Wait as long as the receiver asks for; this does not count as a failure."""
+    GONE = "gone"
+    """The receiver wants no more."""
+
+
+class Answer(NamedTuple):
+    """How a receiver answered."""
+
+    verdict: Verdict
+    reason: str = ""
+    wait: float = 0.0
+
+
+def check_url(url: str) -> None:
+    """Raise unless a text is an address that a webhook may have; names are looked up later."""
+    check_limit(len(url), _URL, "characters in the address of a webhook")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise BrokerError(f"{url[:200]!r} is not an address: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise BrokerError(f"{url[:200]!r} is not an address: write https://…")
+    if parts.username is not None or parts.fragment:
+        raise BrokerError("the address of a webhook has no user name, password or fragment")
+
+
+def http_client(timeout: float) -> httpx.Client:
+    """What sends requests, for many threads."""
+    try:
+        import httpx
+    except ImportError as error:
+        raise MissingExtraError("webhooks need httpx: pip install 'tamis[server]'") from error
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+    return httpx.Client(timeout=timeout, limits=limits, follow_redirects=False, trust_env=False)
+
+
+class WebhookRequest:
+    """Requests to one webhook."""
+
+    def __init__(
+        self, client: httpx.Client, url: str, secret: str, *, origin: str, private: bool
+    ) -> None:
+        self._client, self._url, self._secret = client, url, secret
+        self._origin, self._private = origin, private
+
+    def validate(self) -> Answer:
+        """Ask the receiver whether it wants what this broker sends."""
+        headers = {"WebHook-Request-Origin": self._origin}
+        answer, allowed = self._send("OPTIONS", headers, b"")
+        if answer.verdict is Verdict.DONE and allowed not in ("*", self._origin):
+            return Answer(
+                Verdict.RETRY,
+                f"the answer to OPTIONS has no WebHook-Allowed-Origin: {self._origin}",
+            )
+        return answer
+
+    def notify(self, notification: Notification, now: float) -> Answer:
+        """Send a notification."""
+        body = json.dumps(cloud_event(notification), separators=(",", ":")).encode()
+        headers = {
+            "Content-Type": "application/cloudevents+json; charset=utf-8",
+            "WebHook-Request-Origin": self._origin,
+            **signed(self._secret, notification.id, now, body),
+        }
+        answer, _ = self._send("POST", headers, body)
+        return answer
+
+    def _send(self, method: str, headers: dict[str, str], body: bytes) -> tuple[Answer, str]:
+        """How the receiver answers, and the origin that it allows."""
+        import httpx
+
+        parts = urlsplit(self._url)
+        host = parts.hostname or ""
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        try:
+            address = checked_address(host, port, self._private)
+            target = httpx.URL(self._url).copy_with(host=address)
+            request = self._client.build_request(
+                method,
+                target,
+                headers={**headers, "Host": parts.netloc, "User-Agent": "tamis"},
+                content=body,
+                extensions={"sni_hostname": host},
+            )
+            response = self._client.send(request, stream=True)
+            try:
+                for size, _ in enumerate(response.iter_raw(1_024)):
+                    if size > _ANSWER // 1_024:
+                        break
+            finally:
+                response.close()
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
+            return Answer(Verdict.RETRY, f"{type(error).__name__}: {error}"[:500]), ""
+        allowed = response.headers.get("WebHook-Allowed-Origin", "")
+        return _answer(response.status_code, response.headers.get("Retry-After", "")), allowed
+
+
+def _answer(status: int, retry_after: str) -> Answer:
+    if 200 <= status < 300:
+        return Answer(Verdict.DONE)
+    if status == 410:
+        return Answer(Verdict.GONE, "410 Gone")
+    wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
+    if status == 429:
+        return Answer(Verdict.SLOW, "429 Too Many Requests", min(wait, 3_600.0))
+    return Answer(Verdict.RETRY, f"status {status}", min(wait, 3_600.0))
+
+
+def signed(secret: str, id: str, now: float, body: bytes) -> dict[str, str]:
+    """The headers that prove who sent a body, and when."""
+    time = str(int(now))
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    digest = hmac.digest(key, f"{id}.{time}.".encode() + body, hashlib.sha256)
+    return {
+        "webhook-id": id,
+        "webhook-timestamp": time,
+        "webhook-signature": "v1," + base64.b64encode(digest).decode(),
+    }
+
+
+def webhook_secret(key: bytes) -> str:
+    """A key in the form that Standard Webhooks use."""
+    return "whsec_" + base64.b64encode(key).decode()

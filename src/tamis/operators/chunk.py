@@ -1,0 +1,191 @@
+"""Open pairs of some events, decided together: rounds of a schedule, and the oracle for the rest.
+
+Rows are numbered from 0 in a chunk. What calls gave stays with it, so that the oracle, which is
+asked about variables, attributes and failures in the end, makes no call again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tamis.arrays.sharing import lazy
+from tamis.arrays.types import Flags, Int64s, Truths
+from tamis.bindings.calls import Calls, Numbered
+from tamis.bindings.choices import Choice
+from tamis.bindings.evaluation import Trial, World
+from tamis.bindings.substitution import Rows
+from tamis.matching.pairs import Pairs, joined
+from tamis.model.events.event import Event
+from tamis.operators.leaf_kinds import Sight, distinct
+from tamis.operators.schedules.graph import NO, UNASKED, YES, Demand
+from tamis.operators.schedules.schedules import SCHEDULES, Round, Schedule
+from tamis.predicates.expression import Call
+from tamis.predicates.truth import FAILED, TRUE
+
+if TYPE_CHECKING:
+    from tamis.operators.decider import Decider, KnownGraph
+
+
+class Chunk:
+    """Open pairs of some rows, the rows ascending."""
+
+    def __init__(
+        self, decider: Decider, events: Sequence[Event], pairs: Pairs, counts: Int64s
+    ) -> None:
+        """counts: how many pairs each event has."""
+        self.decider = decider
+        self._pairs = pairs
+        self._events = events
+        self._row = np.repeat(np.arange(len(events), dtype=np.int32), counts)
+        self._trials: dict[int, Trial] = {}
+        self._schedule: Schedule | None = None
+        self._leaves = np.empty(0, np.int32)
+
+    def trial(self, row: int) -> Trial:
+        """The trial of a row, whose calls are those of the chunk."""
+        found = self._trials.get(row)
+        if found is None:
+            found = self._trials[row] = _SharedTrial(self, row, self._events[row])
+        return found
+
+    @lazy
+    def sight(self) -> Sight:
+        """What the kinds of leaves see."""
+        return Sight(self._events, self.decider.residues.leaves, self.trial)
+
+    def truth_of(self, row: int, leaf: int) -> int:
+        """What came out of a leaf; UNASKED if it was not evaluated."""
+        place = int(np.searchsorted(self._leaves, leaf))
+        if self._schedule is None or place == len(self._leaves) or self._leaves[place] != leaf:
+            return UNASKED
+        return int(self._schedule.truth(row)[place])
+
+    def decided(self) -> Pairs:
+        """The pairs that match, or that nobody can decide."""
+        residues = self.decider.residues
+        listed = self._needs_lists()
+        asked = np.flatnonzero(listed)
+        certain = np.empty(0, np.int64)
+        if len(asked) < len(listed):
+            plain = np.flatnonzero(~listed) if len(asked) else slice(None)
+            slots, sub = self._pairs.slot[plain], None
+            if len(self._events) > 1:
+                slots, sub = distinct(slots)
+            else:
+                sub = np.arange(len(slots), dtype=np.int32)
+            verdict = self._evaluated(self.decider.graph(slots), Demand(self._row[plain], sub))
+            left = np.flatnonzero(verdict != NO)
+            known = (verdict[left] == YES) & residues.is_exact[self._pairs.slot[plain][left]]
+            places = left if isinstance(plain, slice) else plain[left]
+            certain, asked = places[known], np.concatenate((asked, places[~known]))
+        self.decider.count(pairs=len(self._row), asked=len(asked))
+        return joined([self._pairs.take(certain), self._answered(np.sort(asked))])
+
+    def _needs_lists(self) -> Flags:
+        """Which pairs look at lists, so that their calls depend on elements that are picked."""
+        listed = np.zeros(len(self._row), bool)
+        residues = self.decider.residues
+        for row, event in enumerate(self._events):
+            if event.multiple:
+                some = slice(*np.searchsorted(self._row, (row, row + 1)))
+                reads = [
+                    keys is None or not event.multiple.isdisjoint(keys) for keys in residues.keys
+                ]
+                listed[some] = np.array(reads, bool)[residues.keys_of[self._pairs.slot[some]]]
+        return listed
+
+    def _evaluated(self, known: KnownGraph, wanted: Demand) -> Truths:
+        """The verdict of each pair that is wanted, by the rounds of a schedule."""
+        decider = self.decider
+        leaves = known.local.leaves
+        expectation = decider.expectation(leaves, known.kinds, known.operators)
+        make = SCHEDULES[decider.schedule]
+        schedule = make(known.local.graph, expectation, len(self._events), wanted)
+        self._schedule, self._leaves = schedule, leaves
+        possible = schedule.needed(np.array(decider.residues.call_of, np.int32)[leaves])
+        free = schedule.needing(np.flatnonzero(known.kinds == decider.free).astype(np.int32))
+        rounds = made = 0
+        asked = free if len(free.row) else schedule.choose()
+        while len(asked.row):
+            truth, calls = self._results(known, asked)
+            rounds, made = rounds + 1, made + calls
+            schedule.answer(asked, truth)
+            asked = schedule.choose()
+        decider.count(possible=possible, made=made, rounds=rounds)
+        return schedule.verdicts()
+
+    def _results(self, known: KnownGraph, asked: Round) -> tuple[Truths, int]:
+        """The truths of what a round asks for, operator by operator; how many calls that took."""
+        group = known.group[asked.predicate]
+        if (group == group[0]).all():
+            return self._results_of(known, asked)
+        truth = np.empty(len(group), np.int8)
+        calls = 0
+        for one in np.unique(group).tolist():
+            places = np.flatnonzero(group == one)
+            some = Round(asked.row[places], asked.predicate[places])
+            truth[places], more = self._results_of(known, some)
+            calls += more
+        return truth, calls
+
+    def _results_of(self, known: KnownGraph, asked: Round) -> tuple[Truths, int]:
+        """The same, for leaves of one kind and operator."""
+        first = int(asked.predicate[0])
+        leaf = known.local.leaves[asked.predicate]
+        kind = self.decider.kinds[known.kinds[first]]
+        found = kind.evaluate(leaf, asked.row, self.sight)
+        self.decider.estimates.note(leaf, int(known.operators[first]), found.truth)
+        return found.truth, found.calls
+
+    def _answered(self, places: Int64s) -> Pairs:
+        """What the oracle says of some pairs, with the calls that were made."""
+        kept: list[int] = []
+        answers = []
+        for place in places.tolist():
+            trial = self.trial(int(self._row[place]))
+            slot = int(self._pairs.slot[place])
+            answer = trial.answer(self.decider.expressions(slot))
+            if answer.truth in (TRUE, FAILED):
+                kept.append(place)
+                answers.append(answer if answer.says_more else None)
+        found = self._pairs.take(np.array(kept, np.int64))
+        if all(answer is None for answer in answers):
+            return found
+        said = np.empty(len(answers), np.object_)
+        said[:] = answers
+        return found._replace(answer=said)
+
+
+class _SharedTrial(Trial):
+    """A trial whose calls were made by a schedule, as far as it needed them."""
+
+    def __init__(self, chunk: Chunk, row: int, event: Event) -> None:
+        super().__init__(event, chunk.decider.world)
+        self._chunk = chunk
+        self._row = row
+
+    @lazy
+    def calls(self) -> Calls:
+        """The operator calls on the event."""
+        return _SharedCalls(self._chunk, self._row, self.event, self._chunk.decider.world)
+
+
+class _SharedCalls(Calls):
+    def __init__(self, chunk: Chunk, row: int, event: Event, world: World) -> None:
+        super().__init__(event, world.operators, world.limits.bindings)
+        self._chunk = chunk
+        self._row = row
+
+    def _call(self, node: Call, numbered: Numbered, choice: Choice) -> Rows:
+        chunk = self._chunk
+        leaf = None if choice else chunk.decider.residues.number_of(node)
+        if leaf is not None:
+            rows = chunk.sight.made.get((self._row, leaf))
+            truth = UNASKED if rows is not None else chunk.truth_of(self._row, leaf)
+            if rows is not None or truth < UNASKED:
+                return rows or Rows((), truth)
+        chunk.decider.count(made=1)
+        return super()._call(node, numbered, choice)

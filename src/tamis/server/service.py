@@ -1,0 +1,147 @@
+"""What all handlers share: the broker, the settings, and who calls."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+
+from tamis.broker import Broker, Identity, Role
+from tamis.server.history import History
+from tamis.server.metrics import Metrics
+from tamis.server.rates import Rates
+from tamis.server.requests import CrossSiteError, UnauthorizedError
+from tamis.server.sessions import Sessions
+from tamis.server.settings import ServerSettings
+from tamis.server.streams import Streams
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+TICKET = "tamis-ticket"
+TOKEN = "x-csrf-token"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_THREADS = 8
+"""Threads that wait for the broker. Most of its reads take less than a millisecond."""
+
+
+class Caller(NamedTuple):
+    """On whose behalf a request is carried out, and the ticket that it shows."""
+
+    identity: Identity
+    ticket: str | None
+    name: str
+    """What its rate is counted under."""
+
+    @property
+    def has_key(self) -> bool:
+        """Whether it showed a key, or a session that a key began."""
+        return self.identity.key != 0
+
+
+class Service:
+    """A broker as the server sees it."""
+
+    def __init__(self, broker: Broker, settings: ServerSettings) -> None:
+        self.broker, self.settings = broker, settings
+        self.rates = Rates(settings.requests_per_second, 2 * settings.requests_per_second)
+        anonymous = settings.anonymous_requests_per_second
+        self.anonymous_rates = Rates(anonymous, 2 * anonymous)
+        self.streams = Streams(settings.streams_per_subscription)
+        secret = settings.session_secret or secrets.token_urlsafe(32)
+        self.sessions = Sessions(secret, settings.session_hours * 3600)
+        self.metrics = Metrics(broker, self.streams)
+        self.history = History()
+        self.started = time.time()
+        self.is_stopping = asyncio.Event()
+        self._threads = ThreadPoolExecutor(_THREADS, "tamis-http")
+
+    async def call(
+        self,
+        function: Callable[Parameters, Result],
+        *arguments: Parameters.args,
+        **named: Parameters.kwargs,
+    ) -> Result:
+        """Call the broker on a thread, since it may wait for the disk."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(function, *arguments, **named))
+
+    async def durably(
+        self,
+        function: Callable[Parameters, Future[Result]],
+        *arguments: Parameters.args,
+        **named: Parameters.kwargs,
+    ) -> Result:
+        """Call what changes the broker, and wait until the change is durable."""
+        return await asyncio.wrap_future(await self.call(function, *arguments, **named))
+
+    def caller(self, request: HTTPConnection) -> Caller:
+        """Who calls: by key, by session (a changing request needs its token too), or anonymous."""
+        ticket = request.headers.get(TICKET)
+        scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and key.strip():
+            identity = self.broker.identify(key.strip())
+            return Caller(identity, ticket, f"key {identity.key}")
+        if scheme:
+            raise UnauthorizedError("send your key as 'Authorization: Bearer KEY'")
+        session = self.sessions.of(request)
+        if session is not None:
+            if request.scope.get("method", "GET") not in _SAFE:
+                given = request.headers.get(TOKEN, "")
+                if not secrets.compare_digest(given.encode(), session.token.encode()):
+                    raise CrossSiteError(f"a session sends its token in the header {TOKEN}")
+            identity = self.broker.identify_number(session.key)
+            return Caller(identity, ticket, f"key {identity.key}")
+        host = request.client.host if request.client else ""
+        return Caller(self.broker.anonymous(), ticket, f"address {host}")
+
+    def limit(self, caller: Caller) -> None:
+        """Count a request against the rate of its caller."""
+        (self.rates if caller.has_key else self.anonymous_rates).take(caller.name)
+
+    def watch(self, id: str, rights: dict[str, Any]) -> AbstractAsyncContextManager[asyncio.Event]:
+        """An event that is set whenever a subscription may have new notifications."""
+
+        async def listen(callback: Callable[[], None]) -> Callable[[], None]:
+            return await self.call(self.broker.listen, id, callback=callback, **rights)
+
+        return self.streams.watch(id, listen)
+
+    def stop(self) -> None:
+        """Let streams and long polls end."""
+        self.is_stopping.set()
+        self.streams.wake_all()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Take samples while the server runs, and let no thread outlive it."""
+        sampler = asyncio.create_task(self.history.keep(self))
+        try:
+            yield
+        finally:
+            sampler.cancel()
+            await asyncio.gather(sampler, return_exceptions=True)
+            self._threads.shutdown(wait=True)
+
+
+def check_role(caller: Caller, role: str) -> None:
+    """Raise an error for callers without a key where the operation asks for one.
+
+    The broker itself checks the roles; this tells people without a key that they need one.
+    """
+    if role == "anyone" or caller.has_key:
+        return
+    if role == "ticket":
+        if caller.ticket is None:
+            raise UnauthorizedError("show the ticket (Tamis-Ticket: …) or the owner's key")
+        return
+    if not caller.identity.may(Role(role)):
+        raise UnauthorizedError(f"this needs a key with the role {role!r}: Authorization: Bearer …")

@@ -1,0 +1,229 @@
+"""A pipeline: a source of events, subscriptions that may change, and sinks.
+
+    source ──> parse ──> validate ──> match ──> sinks
+                  │          │          ▲
+                  └──────────┴──> rejected events
+                                        │
+    subscriptions ──> versions ─────────┘   (which one a batch sees is written down before it runs)
+
+All sinks are written in ``foreachBatch``. Each tells a repeated batch by its number
+(sinks/sink.py), so after a crash nothing is lost and nothing is there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tamis.engine.engine import Engine
+from tamis.errors import TamisError
+from tamis.model.schema.schema import Schema
+from tamis.model.taxonomy.taxonomy import Taxonomy
+from tamis.spark.columns import check_present, form_of
+from tamis.spark.index.index import Index
+from tamis.spark.pipeline.batches import BatchReport, Outlets, Work
+from tamis.spark.pipeline.events import EventForm, EventSource, ShapedEvents, shape
+from tamis.spark.pipeline.feeds import SubscriptionSource
+from tamis.spark.pipeline.libraries import missing_format
+from tamis.spark.pipeline.run import Run, follow
+from tamis.spark.pipeline.settings import PipelineError, local_path
+from tamis.spark.pipeline.sinks.sink import Sink
+from tamis.spark.pipeline.storage import Storage
+from tamis.spark.pipeline.versions import Versions
+from tamis.spark.snapshots.sources import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CHECKPOINT = "checkpoint"
+_SHOWN = 20
+"""Faulty subscriptions that a check shows."""
+PATIENCE = 300.0
+"""Seconds for which a sink may be unavailable."""
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Matches a stream of events and writes what it finds to sinks, each match once.
+
+        Pipeline(
+            source=EventSource("json", "incoming"),
+            subscriptions=SubscriptionSource("csv", "subscriptions.csv"),
+            sinks=[Parquet("matches")],
+            folder="state",
+        ).run(spark)
+
+    ``folder`` keeps what a restart needs, on any file system that Spark can write: when you start
+    the pipeline again with the same folder, it continues where it stopped. ``source`` may also be
+    a streaming DataFrame, and ``subscriptions`` a function that returns all of them.
+    """
+
+    source: EventSource | DataFrame
+    subscriptions: SubscriptionSource | Callable[[], Any]
+    sinks: Sequence[Sink] | Mapping[str, Sink]
+    folder: str
+    name: str = "tamis"
+    events: EventForm = field(default_factory=EventForm)
+    rejected_events: Sink | None = None
+    rejected_subscriptions: Sink | None = None
+    every: float = 0.0
+    """Seconds between the starts of micro-batches; 0 means one after the other."""
+    patience: float = PATIENCE
+    """How many seconds a sink may be unavailable before the pipeline ends."""
+    limit: int | None = None
+    """The most matches of an event."""
+    bindings: bool = False
+    """Whether matches have a column with the values of variables."""
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with it, as far as one can tell without Spark."""
+        if isinstance(self.source, EventSource):
+            yield from _placed("source", self.source.problems())
+        if isinstance(self.subscriptions, SubscriptionSource):
+            yield from _placed("subscriptions", self.subscriptions.problems())
+        yield from _placed("events", self.events.problems())
+        if not self.sinks:
+            yield "sinks: there is none: add one, such as a folder of Parquet files"
+        for place, sink in self._all_sinks():
+            yield from _placed(place, sink.problems())
+
+    def check(self, session: SparkSession) -> Iterator[str]:
+        """What is wrong with it on this Spark: libraries, columns, subscriptions."""
+        found = False
+        for place, sink in self._all_sinks():
+            for problem in sink.check(session):
+                yield f"{place}: {problem}"
+        if isinstance(self.source, EventSource):
+            for problem in missing_format(session, self.source.format):
+                found = True
+                yield f"source: {problem}"
+        if not found:
+            yield from self._check_events(session)
+        if isinstance(self.subscriptions, SubscriptionSource) and self.subscriptions.format:
+            yield from _placed("subscriptions", missing_format(session, self.subscriptions.format))
+
+    def _check_events(self, session: SparkSession) -> Iterator[str]:
+        from pyspark.errors import PySparkException
+
+        try:
+            shaped = self._shaped(session)
+            wanted = [*([shaped.column] if shaped.column else []), *shaped.keep]
+            check_present(shaped.frame.columns, wanted, "the source")
+            if shaped.column:
+                form_of(shaped.frame, shaped.column)
+            self._schema()
+        except (PySparkException, TamisError) as error:
+            yield f"events: {str(error).strip().splitlines()[0]}"
+
+    def try_out(self, session: SparkSession) -> Iterator[str]:
+        """Compile the subscriptions: those that are faulty, and what else is wrong with them."""
+        from pyspark.errors import PySparkException
+
+        try:
+            found = self._feed(session).look(Index(Engine()), {})
+        except (PySparkException, TamisError) as error:
+            yield f"subscriptions: {str(error).strip().splitlines()[0]}"
+            return
+        rows = [] if found is None else found[0].rejected.to_pylist()
+        for row in rows[:_SHOWN]:
+            yield f"subscriptions: {row['id']!r}: {row['error'].splitlines()[0]}"
+        if len(rows) > _SHOWN:
+            yield f"subscriptions: {len(rows) - _SHOWN:,} more are faulty"
+
+    def run(
+        self,
+        session: SparkSession,
+        *,
+        once: bool = False,
+        told: Callable[[BatchReport], None] | None = None,
+    ) -> Run:
+        """Run until it is stopped, or ``once``: until all events that are there are done.
+
+        SIGTERM and SIGINT finish the running micro-batch. ``told`` is called after each of them.
+        Raises ``PipelineError`` with everything that is wrong before anything starts.
+        """
+        problems = [*self.problems()] or [*self.check(session)]
+        if problems:
+            raise PipelineError(problems)
+        storage = Storage(session, self.folder)
+        versions = Versions(session, storage, self._feed(session))
+        shaped, stop = self._shaped(session), threading.Event()
+        work = Work(
+            self.name,
+            shaped,
+            Outlets(self._named(), self.rejected_events, self.rejected_subscriptions),
+            self._schema(),
+            self.events.types,
+            self._options(),
+            self.patience,
+            stop.is_set,
+        )
+        run = Run(versions, work, stop)
+        writer = shaped.frame.writeStream.foreachBatch(run.batch).queryName(self.name)
+        writer = writer.option("checkpointLocation", f"{storage.root}/{CHECKPOINT}")
+        if once:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{max(self.every, 0):g} seconds")
+        try:
+            follow(writer.start(), run, stop, told)
+        finally:
+            versions.close()
+        return run
+
+    def _feed(self, session: SparkSession) -> Any:
+        settings: dict[str, Any] = {"schema": self._schema()}
+        if not isinstance(self.subscriptions, SubscriptionSource):
+            return Tables(self.subscriptions, settings)
+        given = self.subscriptions
+        if given.taxonomy is not None:
+            path = local_path(given.taxonomy)
+            assert path is not None
+            settings["taxonomy"] = Taxonomy(json.loads(path.read_text("utf-8")))
+        return given.feed(session, settings | {"operators": given.operators})
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"limit": self.limit, "bindings": self.bindings}
+        if isinstance(self.subscriptions, SubscriptionSource):
+            options["subscription_columns"] = self.subscriptions.columns
+            options["operators"] = self.subscriptions.operators
+        return options
+
+    def _schema(self) -> Schema | None:
+        if self.events.schema is None:
+            return None
+        path = local_path(self.events.schema)
+        assert path is not None
+        return Schema.from_json(path.read_text("utf-8"))
+
+    def _shaped(self, session: SparkSession) -> ShapedEvents:
+        if isinstance(self.source, EventSource):
+            return shape(self.source.stream(session), self.source, self.events)
+        return shape(self.source, None, self.events)
+
+    def _named(self) -> dict[str, Sink]:
+        if isinstance(self.sinks, Mapping):
+            return dict(self.sinks)
+        found: dict[str, Sink] = {}
+        for sink in self.sinks:
+            name = type(sink).__name__.lower()
+            found[name if name not in found else f"{name} {len(found) + 1}"] = sink
+        return found
+
+    def _all_sinks(self) -> Iterator[tuple[str, Sink]]:
+        for name, sink in self._named().items():
+            yield f"sinks.{name}", sink
+        for name, other in (
+            ("rejected.events", self.rejected_events),
+            ("rejected.subscriptions", self.rejected_subscriptions),
+        ):
+            if other is not None:
+                yield name, other
+
+
+def _placed(place: str, problems: Iterator[str]) -> Iterator[str]:
+    for problem in problems:
+        yield f"{place}: {problem}"

@@ -1,0 +1,258 @@
+"""Retention and gaps, warnings of leases, pairs that operators left open, dry runs, quotas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tamis.broker import (
+    Broker,
+    BrokerSettings,
+    Gap,
+    Identity,
+    NewSubscription,
+    Publication,
+    Quotas,
+    Role,
+)
+from tamis.errors import BusyError, ForbiddenError, LimitError, QuotaError, SubscriptionError
+from tests.broker.conftest import ALL, Clock, bodies
+
+
+def test_retention_by_age_reports_the_gap(url: str, clock: Clock) -> None:
+    settings = BrokerSettings(anonymous=ALL, retention=100.0, lease=10_000.0)
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        receipt = broker.subscribe(NewSubscription("a > 0", id="s"), me).result()
+        ticket = receipt.ticket
+        broker.publish([Publication({"a": n}) for n in (1, 2, 3)], me).result()
+        old = broker.read("s", me, ticket=ticket).notifications
+        clock.now += 60
+        broker.publish([Publication({"a": 4})], me).result()
+        clock.now += 60
+        broker.keep_house().result()
+        page = broker.read("s", me, ticket=ticket)
+        assert bodies(page) == [{"a": 4}]
+        assert page.gap == Gap(3, old[-1].position)
+        assert broker.read("s", me, ticket=ticket, after=old[-1].position).gap is None
+        broker.acknowledge("s", me, page.position, ticket=ticket).result()
+        assert broker.read("s", me, ticket=ticket).gap is None
+        assert broker.stats()["pending"] == 1  # acknowledged ones go when runs are merged
+        assert len(broker.events(me)) == 1
+    with Broker.open(url, settings, clock) as broker:
+        assert broker.read("s", me, ticket=ticket).notifications == []
+
+
+def test_retention_by_size(url: str, clock: Clock) -> None:
+    settings = BrokerSettings(anonymous=ALL, retention_bytes=1_000)
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        receipt = broker.subscribe(NewSubscription("a > 0", id="s"), me).result()
+        broker.publish([Publication({"a": n, "text": "x" * 80}) for n in range(1, 21)], me).result()
+        broker.keep_house().result()
+        assert broker.stats()["event_bytes"] <= 1_000
+        page = broker.read("s", me, ticket=receipt.ticket)
+        assert page.gap is not None
+        assert page.gap.count + len(page.notifications) == 20
+        assert bodies(page)[-1]["a"] == 20
+        assert len(page.notifications) == 10
+
+
+def test_a_slow_consumer_loses_only_its_own(url: str, clock: Clock) -> None:
+    with Broker.open(url, BrokerSettings(anonymous=ALL, queue=5), clock) as broker:
+        me = broker.anonymous()
+        slow = broker.subscribe(NewSubscription("a > 0", id="slow"), me).result().ticket
+        rare = broker.subscribe(NewSubscription("a = 1", id="rare"), me).result().ticket
+        broker.publish([Publication({"a": n}) for n in range(1, 13)], me).result()
+        last = broker.read("slow", me, ticket=slow).notifications[6].position
+        broker.keep_house().result()
+        page = broker.read("slow", me, ticket=slow)
+        assert [each["a"] for each in bodies(page)] == [8, 9, 10, 11, 12]
+        assert page.gap == Gap(7, last)
+        assert bodies(broker.read("rare", me, ticket=rare)) == [{"a": 1}]
+        broker.acknowledge("slow", me, page.position, ticket=slow).result()
+        assert broker.read("slow", me, ticket=slow).gap is None
+
+
+def test_acknowledged_notifications_are_not_lost(url: str, clock: Clock) -> None:
+    with Broker.open(url, BrokerSettings(anonymous=ALL, retention=100.0), clock) as broker:
+        me = broker.anonymous()
+        receipt = broker.subscribe(NewSubscription("a > 0", id="s"), me).result()
+        broker.publish([Publication({"a": 1})], me).result()
+        page = broker.read("s", me, ticket=receipt.ticket)
+        broker.acknowledge("s", me, page.position, ticket=receipt.ticket).result()
+        clock.now += 200
+        broker.keep_house().result()
+        assert broker.read("s", me, ticket=receipt.ticket).gap is None
+
+
+def test_a_lease_is_warned_of_once(url: str, clock: Clock) -> None:
+    with Broker.open(url, BrokerSettings(anonymous=ALL, warning=60.0), clock) as broker:
+        me = broker.anonymous()
+        receipt = broker.subscribe(NewSubscription("a > 0", id="s", lease=1_000), me).result()
+        broker.keep_house().result()
+        assert not broker.read("s", me, ticket=receipt.ticket).notifications
+        clock.now += 950
+        broker.keep_house().result()
+        broker.keep_house().result()
+        [warning] = broker.read("s", me, ticket=receipt.ticket).notifications
+        assert warning.kind == "expiring"
+        assert warning.event is None
+        broker.renew("s", me, ticket=receipt.ticket).result()
+        clock.now += 950
+        broker.keep_house().result()
+        assert len(broker.read("s", me, ticket=receipt.ticket).notifications) == 2
+
+
+def test_expired_subscriptions_are_removed(broker: Broker, me: Identity, clock: Clock) -> None:
+    for n in range(20):
+        broker.subscribe(NewSubscription(f"a = {n}", lease=10 + n), me).result()
+    clock.now += 20
+    broker.keep_house().result()
+    assert broker.stats()["subscriptions"] == 9
+    broker.verify()
+
+
+def test_pairs_that_an_operator_left_open_are_tried_again(url: str, clock: Clock) -> None:
+    is_broken = True
+
+    def near(event: Any, place: str) -> bool:
+        if is_broken:
+            raise RuntimeError("no map today")
+        return place == "Bronx"
+
+    settings = BrokerSettings(anonymous=ALL, operators={"near": near}, retry=10.0)
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        tickets = {}
+        for id, place in (("in", "Bronx"), ("out", "Rome")):
+            new = NewSubscription(f"a = 1 and near('{place}')", id=id)
+            tickets[id] = broker.subscribe(new, me).result().ticket
+        outcome = broker.publish([Publication({"a": 1}, id="e")], me).result()[0]
+        assert (outcome.matched, outcome.incomplete) == (0, 2)
+        [pair] = broker.undecided(me, "in", ticket=tickets["in"])
+        assert (pair.subscription, pair.event.id, pair.tries) == ("in", "e", 1)
+        assert "no map today" in pair.reason
+        assert broker.retry_undecided() == 0  # not due yet
+        clock.now += 11
+        assert broker.retry_undecided() == 2
+        assert broker.undecided(me, "in", ticket=tickets["in"])[0].tries == 2
+        is_broken = False
+        clock.now += 100
+        assert broker.retry_undecided() == 2
+        assert broker.undecided(me, "in", ticket=tickets["in"]) == []
+        assert bodies(broker.read("in", me, ticket=tickets["in"])) == [{"a": 1}]
+        assert bodies(broker.read("out", me, ticket=tickets["out"])) == []
+        again = broker.publish([Publication({"a": 1}, id="e")], me).result()[0]
+        assert (again.matched, again.incomplete, again.repeated) == (1, 0, True)
+
+
+def test_operators_must_be_allowed_and_bindings_arrive(url: str, clock: Clock) -> None:
+    def distance(event: Any, place: str, d: Any) -> list[int]:
+        return [5]
+
+    with (
+        Broker.open(url, BrokerSettings(anonymous=ALL), clock) as broker,
+        pytest.raises((ForbiddenError, SubscriptionError)),
+    ):
+        broker.subscribe(NewSubscription("a = 1 and exec('rm')"), broker.anonymous())
+    settings = BrokerSettings(anonymous=ALL, operators={"near": distance}, quotas=Quotas(calls=1))
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        new = NewSubscription("a = 1 and near('Bronx', ?d) and ?d < 10", id="s")
+        ticket = broker.subscribe(new, me).result().ticket
+        broker.publish([Publication({"a": 1})], me).result()
+        [found] = broker.read("s", me, ticket=ticket).notifications
+        assert found.bindings == {"d": 5}
+        with pytest.raises(QuotaError):
+            broker.subscribe(NewSubscription("near('a', ?d) and near('b', ?d)"), me)
+        key, _ = broker.create_key("k", ["subscribe"], quotas=Quotas(cost=0.5)).result()
+        with pytest.raises(QuotaError, match="seconds"):  # it declares no cost
+            broker.subscribe(new, broker.identify(key))
+
+
+def test_dry_run(broker: Broker, me: Identity) -> None:
+    broker.publish([Publication({"price": price}, id=str(price)) for price in (1, 7)], me).result()
+    found = broker.dry_run("price < 5", me)
+    assert [(each.event.id, each.matches) for each in found] == [("7", False), ("1", True)]
+    assert "price < 5" in str(found[0].explanation)
+    assert broker.stats()["subscriptions"] == 0
+    key, _ = broker.create_key("elsewhere", ["subscribe"], tenant="other").result()
+    assert broker.dry_run("price < 5", broker.identify(key)) == []
+    key, _ = broker.create_key("publisher", ["publish"]).result()
+    with pytest.raises(ForbiddenError):
+        broker.dry_run("price < 5", broker.identify(key))
+
+
+def test_quotas(broker: Broker) -> None:
+    quotas = Quotas(subscriptions=2)
+    key, _ = broker.create_key("small", ["subscribe"], quotas=quotas).result()
+    me = broker.identify(key)
+    for n in range(2):
+        broker.subscribe(NewSubscription(f"a = {n}", id=f"s{n}"), me).result()
+    with pytest.raises(QuotaError):
+        broker.subscribe(NewSubscription("a = 3"), me).result()
+    broker.unsubscribe("s0", me).result()
+    broker.subscribe(NewSubscription("a = 3"), me).result()
+
+
+def test_pages_of_subscriptions(broker: Broker) -> None:
+    key, _ = broker.create_key("k", ["subscribe"]).result()
+    admin, _ = broker.create_key("root", [Role.ADMIN]).result()
+    me = broker.identify(key)
+    for n in range(7):
+        broker.subscribe(NewSubscription(f"a_b = {n}", id=f"s{n}"), me).result()
+    seen: list[str] = []
+    after = 0
+    while page := broker.subscriptions(me, after=after, limit=3):
+        seen += [each.id for each in page]
+        after = page[-1].number
+    assert seen == [f"s{n}" for n in range(7)]
+    assert [each.id for each in broker.subscriptions(me, search="A_B = 3")] == ["s3"]
+    assert broker.subscriptions(me, search="a%b") == []
+    root = broker.identify(admin)
+    assert len(broker.subscriptions(root)) == 7
+    assert not broker.subscriptions(root)[0].mine
+    with pytest.raises(ForbiddenError):
+        broker.subscriptions(broker.anonymous())
+
+
+def test_bounded_queues_are_busy(url: str, clock: Clock) -> None:
+    settings = BrokerSettings(anonymous=ALL, waiting_events=100, batch=80)
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        events = [Publication({"a": n}) for n in range(80)]
+        futures = []
+        with pytest.raises(BusyError) as error:
+            for _ in range(1_000):
+                futures.append(broker.publish(events, me))
+        assert error.value.retry_after > 0
+        assert all(len(future.result()) == 80 for future in futures)
+        with pytest.raises(LimitError):
+            broker.publish(events * 2, me)
+
+
+def test_backup(broker: Broker, me: Identity, tmp_path: Path, clock: Clock) -> None:
+    ticket = broker.subscribe(NewSubscription("a = 1", id="s"), me).result().ticket
+    broker.publish([Publication({"a": 1})], me).result()
+    broker.backup(tmp_path / "copy.db")
+    secret = (tmp_path / "broker.db.key").read_bytes()
+    settings = BrokerSettings(anonymous=ALL, secret=secret)
+    with Broker.open(f"sqlite:///{tmp_path / 'copy.db'}", settings, clock) as copy:
+        assert bodies(copy.read("s", me, ticket=ticket)) == [{"a": 1}]
+        copy.verify()
+
+
+def test_graphs(broker: Broker, me: Identity) -> None:
+    from tamis.graphs.term_syntax import parse_triples
+
+    new = NewSubscription("{ ?item <http://x/by> ?who }", id="s")
+    ticket = broker.subscribe(new, me).result().ticket
+    graph = list(parse_triples('<http://x/a> <http://x/by> "Ren\\u00e9 \\"R\\"\\n"@fr .'))
+    broker.publish([Publication({"a": 1}, graph=graph), Publication({"a": 1})], me).result()
+    [found] = broker.read("s", me, ticket=ticket).notifications
+    assert found.event is not None
+    assert list(parse_triples(found.event.graph or "")) == graph
+    assert broker.dry_run("{ ?item <http://x/by> ?who }", me)[1].matches

@@ -1,0 +1,17 @@
+"""The demo of the broker: all three subscribers receive something, and every process ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from tamis.demo.broker import run_broker
+
+
+@pytest.mark.slow
+def test_all_three_subscribers_receive_auctions(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = run_broker(seconds=12, port=0, seed=0)
+    assert set(counts) == {"toys", "bargains", "bidding-wars"}
+    said = capsys.readouterr()
+    assert "The console is at" in said.err
+    for how in ("SSE", "webhook", "long poll"):
+        assert how in said.out

@@ -1,0 +1,189 @@
+"""Subscriptions over HTTP."""
+
+from __future__ import annotations
+
+from tests.server.conftest import Serve, Served
+
+
+def ticket(receipt: dict[str, str]) -> dict[str, str]:
+    return {"Tamis-Ticket": receipt["ticket"]}
+
+
+def test_a_subscription_is_made_read_changed_and_ended(served: Served) -> None:
+    made = served.subscribe("price < 5", id="cheap", metadata={"why": "toys"}, lease=3600)
+    assert made["id"] == "cheap"
+    with served.client() as anyone:
+        read = anyone.get("/v1/subscriptions/cheap", headers=ticket(made))
+        assert read.status_code == 200
+        assert read.json()["subscription"] == "price < 5"
+        assert read.json()["metadata"] == {"why": "toys"}
+        changed = anyone.patch(
+            "/v1/subscriptions/cheap",
+            json={"subscription": "price < 4", "enabled": False},
+            headers=ticket(made),
+        )
+        assert changed.json()["subscription"] == "price < 4"
+        assert changed.json()["enabled"] is False
+        renewed = anyone.post(
+            "/v1/subscriptions/cheap/renew", json={"lease": 7200}, headers=ticket(made)
+        )
+        assert renewed.json()["expires"] > made["expires"]
+        for verb in ("enable", "disable"):
+            assert (
+                anyone.post(f"/v1/subscriptions/cheap/{verb}", headers=ticket(made)).status_code
+                == 204
+            )
+            enabled = anyone.get("/v1/subscriptions/cheap", headers=ticket(made)).json()["enabled"]
+            assert enabled is (verb == "enable")
+        assert anyone.delete("/v1/subscriptions/cheap", headers=ticket(made)).status_code == 204
+        assert anyone.get("/v1/subscriptions/cheap", headers=ticket(made)).status_code == 404
+
+
+def test_without_ticket_or_key_there_is_no_access(served: Served) -> None:
+    made = served.subscribe(id="mine")
+    other = served.client(served.new_key("subscribe", "publish"))
+    stranger = served.client(served.new_key("subscribe", "admin", tenant="other"))
+    with other, stranger, served.client() as anyone:
+        for method, path in (
+            ("GET", "/v1/subscriptions/mine"),
+            ("DELETE", "/v1/subscriptions/mine"),
+            ("POST", "/v1/subscriptions/mine/renew"),
+            ("GET", "/v1/subscriptions/mine/notifications"),
+            ("GET", "/v1/subscriptions/mine/stream"),
+            ("GET", "/v1/subscriptions/mine/dead-letters"),
+        ):
+            assert anyone.request(method, path).status_code == 401, path
+            assert other.request(method, path).status_code == 403, path
+            assert stranger.request(method, path).status_code == 404, path
+            wrong = {"Tamis-Ticket": made["ticket"][:-2] + "xx"}
+            assert anyone.request(method, path, headers=wrong).status_code == 403, path
+        in_address = anyone.get(f"/v1/subscriptions/mine?ticket={made['ticket']}")
+        assert in_address.status_code == 401
+
+
+def test_an_idempotency_key_makes_a_repeat_harmless(served: Served) -> None:
+    body = {"subscription": "price < 5"}
+    headers = {"Idempotency-Key": "a-key-of-mine-0001"}
+    first = served.http.post("/v1/subscriptions", json=body, headers=headers)
+    again = served.http.post("/v1/subscriptions", json=body, headers=headers)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json() == {**first.json(), "repeated": True}
+    other = served.http.post(
+        "/v1/subscriptions", json={"subscription": "price < 6"}, headers=headers
+    )
+    assert other.status_code == 409
+    assert len(served.http.get("/v1/subscriptions").json()["items"]) == 1
+
+
+def test_subscriptions_are_listed_by_pages_and_searched(served: Served) -> None:
+    for number in range(25):
+        served.subscribe(f"price < {number}", id=f"s{number:02}")
+    pages, query = [], {"limit": "10"}
+    while True:
+        page = served.http.get("/v1/subscriptions", params=query).json()
+        pages.append([each["id"] for each in page["items"]])
+        if "next" not in page:
+            break
+        query["after"] = page["next"]
+    assert [len(page) for page in pages] == [10, 10, 5]
+    assert [id for page in pages for id in page] == [f"s{number:02}" for number in range(25)]
+    found = served.http.get("/v1/subscriptions", params={"search": "< 7"}).json()["items"]
+    assert [each["id"] for each in found] == ["s07"]
+
+
+def test_a_syntax_error_has_its_place(served: Served) -> None:
+    answer = served.http.post("/v1/subscriptions", json={"subscription": "price <\n < 5"})
+    problem = answer.json()
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["type"] == "/problems/syntax"
+    assert (problem["line"], problem["column"]) == (2, 2)
+
+
+def test_bad_requests_say_what_is_wrong(served: Served) -> None:
+    cases = [
+        (b"{", 400, "no JSON"),
+        (b"[]", 400, "not a JSON object"),
+        (b"{}", 400, "'subscription' is missing"),
+        (b'{"subscription": 5}', 400, "a text or a JSON form"),
+        (b'{"subscription": "a = 1", "leese": 5}', 400, "did you mean 'lease'?"),
+        (b'{"subscription": "a = 1", "lease": "long"}', 400, "must be a number"),
+        (b'{"subscription": "a = 1", "lease": -1}', 422, "lease"),
+        (b'{"subscription": "a = 1", "id": "a/b"}', 400, "'/'"),
+        (b'{"subscription": "a = 1", "id": "\\ud800"}', 400, "surrogate"),
+        (b'{"subscription": "a = 1", "dialect": "klingon"}', 422, "klingon"),
+        (b'{"subscription": NaN}', 400, "finite"),
+        (b"\xff", 400, "no UTF-8"),
+        (b"[" * 100_000, 400, "nested"),
+    ]
+    for body, status, part in cases:
+        answer = served.http.post(
+            "/v1/subscriptions", content=body, headers={"Content-Type": "application/json"}
+        )
+        assert answer.status_code == status, (body[:50], answer.text)
+        assert part in answer.json()["detail"], (body[:50], answer.text)
+    plain = served.http.post(
+        "/v1/subscriptions", content=b"a=1", headers={"Content-Type": "text/plain"}
+    )
+    assert plain.status_code == 415
+
+
+def test_addresses_and_methods_that_are_not_there(served: Served) -> None:
+    missing = served.http.get("/v1/nothing")
+    assert (missing.status_code, missing.json()["type"]) == (404, "/problems/no-such-address")
+    wrong = served.http.put("/v1/subscriptions")
+    assert wrong.status_code == 405
+    assert wrong.headers["allow"] == "GET, OPTIONS, POST"
+    assert served.http.request("OPTIONS", "/v1/events").headers["allow"] == "OPTIONS, POST"
+
+
+def test_keys_have_roles(served: Served) -> None:
+    publisher = served.client(served.new_key("publish"))
+    subscriber = served.client(served.new_key("subscribe"))
+    body = {"subscription": "price < 5"}
+    with publisher, subscriber, served.client() as anyone, served.client("nonsense") as wrong:
+        assert publisher.post("/v1/subscriptions", json=body).status_code == 403
+        assert publisher.post("/v1/events", json={}).status_code == 200
+        assert subscriber.post("/v1/events", json={}).status_code == 403
+        assert subscriber.post("/v1/subscriptions", json=body).status_code == 201
+        assert subscriber.get("/v1/keys").status_code == 403
+        assert anyone.post("/v1/events", json={}).status_code == 401
+        unknown = wrong.post("/v1/events", json={})
+        assert unknown.status_code == 401
+        assert unknown.headers["www-authenticate"].startswith("Bearer")
+        basic = anyone.get("/v1/keys", auth=("user", "word"))
+        assert basic.status_code == 401
+
+
+def test_keys_are_made_and_revoked(served: Served) -> None:
+    made = served.http.post("/v1/keys", json={"name": "shop", "roles": ["publish"]}).json()
+    with served.client(made["key"]) as shop:
+        assert shop.post("/v1/events", json={}).status_code == 200
+        names = [key["name"] for key in served.http.get("/v1/keys").json()["items"]]
+        assert names == ["admin", "shop"]
+        assert served.http.delete(f"/v1/keys/{made['number']}").status_code == 204
+        assert shop.post("/v1/events", json={}).status_code == 401
+    assert served.http.delete("/v1/keys/999").status_code == 404
+    other = served.client(served.new_key("admin", tenant="other"))
+    with other:
+        assert (
+            other.post(
+                "/v1/keys", json={"name": "x", "roles": ["admin"], "tenant": "default"}
+            ).status_code
+            == 403
+        )
+        assert [key["name"] for key in other.get("/v1/keys").json()["items"]] == ["test"]
+
+
+def test_rates_are_limited_by_key(serve: Serve) -> None:
+    served = serve(requests_per_second=5, anonymous_requests_per_second=2)
+    statuses = [served.http.get("/v1/subscriptions").status_code for _ in range(30)]
+    assert statuses[0] == 200
+    assert 429 in statuses
+    refused = next(
+        answer
+        for answer in (served.http.get("/v1/subscriptions") for _ in range(50))
+        if answer.status_code == 429
+    )
+    assert int(refused.headers["retry-after"]) >= 1
+    assert served.http.get("/healthz").status_code == 200, "health is not limited"
