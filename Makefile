@@ -30,9 +30,9 @@ check: install  ## the fast tests, some three minutes (and two to compile, the f
 	@$(BIN)/python -m tests.warm
 	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -m "not slow" -n 2
 
-test: install  ## the whole suite, with coverage
+test: install  ## the whole suite, with coverage (.venv/bin/coverage report shows it by file)
 	@$(BIN)/python -m tests.warm
-	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest -n 2 --cov --cov-report=
 
 nojit: install  ## the kernels as plain Python, on small sizes
 	@NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=plain $(BIN)/python -m tests.nojit

@@ -249,27 +249,41 @@ ATTACKS: dict[str, tuple[float, Callable[[random.Random], None]]] = {
 
 def findings(seed: int, count: int) -> Iterator[Finding]:
     """Run ``count`` attacks and tell what went wrong."""
+    global TEMPLATES
     first = Engine()
     first.subscribe("a != 1 and b like '%x'", id="x")
     first.match(EVENT)  # loads the kernels, which no attack should be blamed for
     chance = random.Random(seed)
     names = chance.choices(list(ATTACKS), [share for share, _ in ATTACKS.values()], k=count)
-    tracer = sys.gettrace()
     for number, name in enumerate(names):
         own = seed * 1_000_003 + number
-        sys.settrace(None)  # it is the reader's time that counts, not that of measuring coverage
-        start = time.process_time()
-        try:
-            ATTACKS[name][1](random.Random(own))
-        except tamis.TamisError as error:
-            if not str(error).strip() or len(str(error)) > 2_000:
-                yield Finding(name, own, f"no useful message: {str(error)[:100]!r}")
-        except Exception as error:  # whatever it is, it is what this looks for
-            yield Finding(name, own, f"{type(error).__name__}: {str(error)[:200]}")
-        taken = time.process_time() - start
-        sys.settrace(tracer)
+        problem, taken = _attack(name, own)
+        if taken > SECONDS:  # the first use of a kernel loads it; a slow reader stays slow
+            TRIED.clear()
+            TEMPLATES = Templates()
+            taken = _attack(name, own)[1]
         if taken > SECONDS:
-            yield Finding(name, own, f"took {taken:.1f} s")
+            problem = f"took {taken:.1f} s"
+        if problem:
+            yield Finding(name, own, problem)
+
+
+def _attack(name: str, seed: int) -> tuple[str, float]:
+    """What went wrong in one attack, if anything, and the reader's time."""
+    problem = ""
+    tracer = sys.gettrace()
+    sys.settrace(None)  # it is the reader's time that counts, not that of measuring coverage,
+    start = time.thread_time()  # nor that of threads which earlier tests left
+    try:
+        ATTACKS[name][1](random.Random(seed))
+    except tamis.TamisError as error:
+        if not str(error).strip() or len(str(error)) > 2_000:
+            problem = f"no useful message: {str(error)[:100]!r}"
+    except Exception as error:  # whatever it is, it is what this looks for
+        problem = f"{type(error).__name__}: {str(error)[:200]}"
+    taken = time.thread_time() - start
+    sys.settrace(tracer)
+    return problem, taken
 
 
 assert LIMITS.text == 1_000_000, "the attacks are made for the default limits"
