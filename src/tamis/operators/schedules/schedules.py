@@ -7,6 +7,7 @@ worked on in blocks, each with arrays of its own.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ class Round(NamedTuple):
     predicate: Int32s
 
 
-class Schedule:
+class Schedule(ABC):
     """An order of evaluation for some rows."""
 
     def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
@@ -64,9 +65,9 @@ class Schedule:
         """What to evaluate next, at most so many for each row; nothing if all is decided."""
         return _joined([self._choose(number, most) for number in range(len(self.blocks))])
 
+    @abstractmethod
     def _choose(self, number: int, most: int) -> Round:
         """What a block asks for next."""
-        raise NotImplementedError
 
     def answer(self, asked: Round, truth: Truths) -> None:
         """Note what came out; rows of a block stand together."""
