@@ -99,7 +99,7 @@ class SubscriptionSource:
             found = Tables(read, settings)
             if self.path is not None:
                 found = ChangedFiles(Storage(session, self.path), found)
-        return SlowFeed(found, self.every) if self.every else found
+        return IntervalFeed(found, self.every) if self.every else found
 
     def _read(self, session: SparkSession) -> Callable[[], Any] | None:
         if self.function is not None:
@@ -163,7 +163,7 @@ class ChangedFiles:
         return found
 
 
-class SlowFeed:
+class IntervalFeed:
     """Looks for changes only every so many seconds."""
 
     def __init__(self, feed: Source, every: float) -> None:
