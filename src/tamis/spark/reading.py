@@ -28,7 +28,7 @@ Unreadable = (EventError, LimitError)
 """The errors that an event causes, and not what is done with it."""
 
 
-class Reading(NamedTuple):
+class BatchEvents(NamedTuple):
     """The events of a batch that can be read, and why the others cannot."""
 
     events: Any
@@ -40,12 +40,12 @@ class Reading(NamedTuple):
     graphs: DocumentColumn | None = None
     """Those of the events."""
 
-    def with_graphs(self, column: Any, format: str, limits: Limits) -> Reading:
+    def with_graphs(self, column: Any, format: str, limits: Limits) -> BatchEvents:
         """The events with the graphs of a column of the batch."""
         kept = column if self.rows is None else column.take(self.rows)
         return self._replace(graphs=DocumentColumn(kept, format, limits))
 
-    def within(self, other: Reading) -> Reading:
+    def within(self, other: BatchEvents) -> BatchEvents:
         """A reading of the other one's events, by the rows of the batch."""
         if other.rows is None:
             return self
@@ -54,21 +54,21 @@ class Reading(NamedTuple):
         return self._replace(rows=rows, rejected={**other.rejected, **rejected})
 
 
-def read_batch(batch: pa.RecordBatch, form: Form, engine: Engine) -> Reading:
+def read_batch(batch: pa.RecordBatch, form: Form, engine: Engine) -> BatchEvents:
     """The events of a batch of attributes, or of one column of whole events."""
     if form == "columns":
-        return Reading(batch, None, {})
+        return BatchEvents(batch, None, {})
     column: Any = batch.column(0)
     if form == "struct":
         names = [field.name for field in column.type]
-        return Reading(pa.record_batch(column.flatten(), names=names), None, {})
+        return BatchEvents(pa.record_batch(column.flatten(), names=names), None, {})
     limits = engine.limits
     documents = documents_of(batch, form)
     if documents is not None:
         return _read_each(len(column), lambda row: documents.event(row, limits))
     asked = engine.attributes()
     if asked is not None:
-        return Reading(_looked_up(column, sorted(asked)), None, {})
+        return BatchEvents(_looked_up(column, sorted(asked)), None, {})
     return _read_each(len(column), lambda row: Event(dict(column[row].as_py() or ()), limits))
 
 
@@ -87,7 +87,7 @@ def _looked_up(column: Any, names: Sequence[str]) -> pa.RecordBatch:
     return pa.record_batch(arrays, names=list(names))
 
 
-def _read_each(count: int, read: Callable[[int], Event]) -> Reading:
+def _read_each(count: int, read: Callable[[int], Event]) -> BatchEvents:
     """Events that are read one by one."""
     events: list[Event] = []
     rejected: dict[int, str] = {}
@@ -96,10 +96,10 @@ def _read_each(count: int, read: Callable[[int], Event]) -> Reading:
             events.append(read(row))
         except Unreadable as error:
             rejected[row] = str(error)
-    return Reading(events, _others(count, rejected), rejected)
+    return BatchEvents(events, _others(count, rejected), rejected)
 
 
-def without_unreadable(reading: Reading, limits: Limits) -> Reading:
+def without_unreadable(reading: BatchEvents, limits: Limits) -> BatchEvents:
     """The events of a batch that has failed, of which each is now read by itself."""
     events, graphs = reading.events, reading.graphs
     rejected = {} if graphs is None else graphs.problems()
@@ -111,12 +111,12 @@ def without_unreadable(reading: Reading, limits: Limits) -> Reading:
                 rejected[row] = str(error).removeprefix("row 0: ")
     rows = _others(len(events), rejected)
     if rows is None:
-        return Reading(events, None, rejected, graphs)
+        return BatchEvents(events, None, rejected, graphs)
     if isinstance(events, list):
         events = [events[row] for row in rows.tolist()]
     else:
         events = events.take(rows)
-    return Reading(events, rows, rejected, None if graphs is None else graphs.take(rows))
+    return BatchEvents(events, rows, rejected, None if graphs is None else graphs.take(rows))
 
 
 def _others(count: int, rejected: dict[int, str]) -> Rows | None:

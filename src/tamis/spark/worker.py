@@ -18,7 +18,7 @@ from tamis.model.limits import LIMITS, Limits
 from tamis.spark.columns import BINDINGS, REASON, TEXT, Form
 from tamis.spark.index.index import Index
 from tamis.spark.reading import (
-    Reading,
+    BatchEvents,
     Unreadable,
     documents_of,
     read_batch,
@@ -125,10 +125,10 @@ class MatchTask(NamedTuple):
         for row, reason in rejected.items():
             raise EventError(f"the event {batch[self.event_id][row].as_py()!r}: {reason}")
 
-    def _chunks(self, reading: Reading, index: Index) -> Iterator[Matches]:
+    def _chunks(self, reading: BatchEvents, index: Index) -> Iterator[Matches]:
         return index.engine.match_chunks(reading.events, limit=self.limit, graphs=reading.graphs)
 
-    def _readable(self, reading: Reading, index: Index) -> tuple[Reading, list[Matches]]:
+    def _readable(self, reading: BatchEvents, index: Index) -> tuple[BatchEvents, list[Matches]]:
         """All matches of the events that can be read; an error might come after the first of them,
         so none is given away before the last is there."""
         try:
@@ -142,7 +142,7 @@ class MatchTask(NamedTuple):
             int(row if was is None else was[row]): why for row, why in rest.rejected.items()
         }
         rows = rest.rows if was is None or rest.rows is None else was[rest.rows]
-        again = Reading(rest.events, rows, {**reading.rejected, **rejected}, rest.graphs)
+        again = BatchEvents(rest.events, rows, {**reading.rejected, **rejected}, rest.graphs)
         return again, list(self._chunks(again, index))
 
     def _found(
