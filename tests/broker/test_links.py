@@ -175,17 +175,19 @@ class Node:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
+        """Start it; whoever asks meanwhile waits until it has said that it is ready."""
         root = Path(__file__).parents[2]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.broker.link_node", json.dumps(self._form)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=root,
-            env={**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"},
-        )
-        assert self._process.stdout is not None
-        assert json.loads(self._process.stdout.readline()) == {"ready": True}
+        with self._lock:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.broker.link_node", json.dumps(self._form)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=root,
+                env={**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"},
+            )
+            assert self._process.stdout is not None
+            assert json.loads(self._process.stdout.readline()) == {"ready": True}
 
     def ask(self, **command: Any) -> Any:
         """The answer to a command, or None if the process was killed before it came."""
