@@ -5,6 +5,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 SEED ?= 1
 
+# The tests start hundreds of interpreters, which should not compile all sources each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install demo broker-demo check test nojit lint bench soak clean
 
 help:  ## this list
