@@ -8,7 +8,8 @@ install, a worker without a home); then the kernel is compiled once a process in
 import logging
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, TypeVar, overload
 
 import numba
 import numpy as np
@@ -25,21 +26,45 @@ _LOG = logging.getLogger("tamis")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def kernel(function: Function) -> Function:
-    """Compile a function over flat arrays; plain Python under NUMBA_DISABLE_JIT=1."""
-    try:
-        return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
-    except RuntimeError:  # "cannot cache function ...: no locator available"
-        return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
+@overload
+def kernel(function: Function, /) -> Function: ...
+@overload
+def kernel(*, allocates: bool) -> Callable[[Function], Function]: ...
 
 
-def brief(function: Function) -> Function:
+def kernel(function: Any = None, /, *, allocates: bool = True) -> Any:
+    """Compile a function over flat arrays; plain Python under NUMBA_DISABLE_JIT=1.
+
+    Say ``allocates=False`` of one that makes no arrays, where it is called from other kernels. It
+    then borrows its arrays. Otherwise each call counts a reference to every array that it is
+    handed, in atomic steps: evaluating a small formula took 1,770 ns so, and 255 without.
+    """
+    if function is None:
+        return partial(kernel, allocates=allocates)
+    return _compiled(function, allocates, nogil=True)
+
+
+@overload
+def brief(function: Function, /) -> Function: ...
+@overload
+def brief(*, allocates: bool) -> Callable[[Function], Function]: ...
+
+
+def brief(function: Any = None, /, *, allocates: bool = True) -> Any:
     """Compile a function of some microseconds, which keeps the GIL: who lets it go for so short a
     time may wait milliseconds to get it back."""
+    if function is None:
+        return partial(brief, allocates=allocates)
+    return _compiled(function, allocates)
+
+
+def _compiled(function: Callable[..., Any], allocates: bool, **options: Any) -> Any:
+    if not allocates:
+        options["_nrt"] = False
     try:
-        return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
-    except RuntimeError:
-        return cast(Function, numba.njit(error_model="numpy")(function))
+        return numba.njit(cache=True, error_model="numpy", **options)(function)
+    except RuntimeError:  # "cannot cache function ...: no locator available"
+        return numba.njit(error_model="numpy", **options)(function)
 
 
 def announce_compilation(function: Any) -> None:

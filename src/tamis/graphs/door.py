@@ -32,7 +32,7 @@ from tamis.graphs.storage import arrays_of_index, index_of_arrays
 from tamis.matching.batch import Batch
 from tamis.matching.doors import Door, DoorPairs, Entry
 from tamis.matching.fallbacks import Fallbacks
-from tamis.matching.pairs import Pairs, distinct, joined
+from tamis.matching.pairs import Pairs, distinct_pairs, joined
 from tamis.model.rdf_terms import value_of_term
 from tamis.predicates.expression import And, Expression, Pattern, all_of
 from tamis.predicates.truth import FAILED, TRUE
@@ -177,7 +177,7 @@ class PatternDoorView(NamedTuple):
             return DoorPairs(joined([]), np.zeros(0, bool))
         parts = batch.parts(_ROWS)
         found = [_Found(self, part).pairs().shifted(start) for start, part in parts]
-        pairs = distinct(found)
+        pairs = distinct_pairs(found)
         twice = self.slot[self.kind >= _SHARED]
         return DoorPairs(pairs, np.isin(pairs.slot, twice))
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Answers, Flags
 from tamis.bindings.evaluation import Answer
@@ -82,12 +83,12 @@ def joined(several: Sequence[Pairs]) -> Pairs:
     return Pairs(row, slot, np.concatenate(answers), open_)
 
 
-def distinct(several: Sequence[Pairs]) -> Pairs:
+def distinct_pairs(several: Sequence[Pairs]) -> Pairs:
     """Pairs by ascending row, each once; one that matches in one way is not incomplete or open."""
     pairs = joined(several)
     keys = pairs.row.astype(np.int64) << 32 | pairs.slot
     if pairs.answer is None and pairs.open is None:
-        keys = np.unique(keys)
+        keys = distinct(keys)
         return Pairs((keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32))
     order = np.lexsort(
         (pairs.failed() if pairs.open is None else pairs.failed() | pairs.open, keys)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Flags, Int32s, Int64s, Slots
 from tamis.matching.axes.axis import GREATEST, LEAST, Axis, Interval
@@ -122,7 +123,7 @@ class BoxRows:
         low, high = np.empty(len(rows), dtype), np.empty(len(rows), dtype)
         by_axis = np.argsort(axis, kind="stable")
         ends = np.searchsorted(axis[by_axis], np.arange(len(axes) + 1))
-        for number in np.unique(axis).tolist():
+        for number in distinct(axis).tolist():
             own = by_axis[ends[number] : ends[number + 1]]
             low[own] = _ranks(rows[own, 2], rows[own, 3], axes[number], positions[number], LEAST)
             high[own] = _ranks(

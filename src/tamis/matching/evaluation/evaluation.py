@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.sharing import lazy
 from tamis.arrays.types import Flags, Int32s, Int64s, Numbers, Ranks, Slots, Truths
 from tamis.bindings.attribute_trial import AttributeTrial
@@ -191,9 +192,9 @@ class Evaluation:
         if evaluate(self.nodes, sight, memory, point, node, truth) and self.literals:
             open_ = np.flatnonzero(truth == OPEN)
             forget(memory, sight.points)
-            keys = collect_requests(self.nodes, sight, memory, point[open_], node[open_])
+            keys = self._requests(sight, memory, point[open_], node[open_])
             if len(keys):
-                keys = np.unique(keys)
+                keys = distinct(keys)
                 sight = sight._replace(test=keys, truth=tested(keys))
                 forget(memory, sight.points)
                 again = np.empty(len(open_), np.int8)
@@ -201,6 +202,15 @@ class Evaluation:
                 truth[open_] = again
         self._memories.append(memory)
         return truth
+
+    def _requests(self, sight: Sight, memory: Memory, point: Int32s, node: Numbers) -> Int64s:
+        """The tests that open candidates need, as test << 32 | point."""
+        keys = np.empty(2 * len(point), np.int64)
+        count = collect_requests(self.nodes, sight, memory, point, node, keys)
+        if count > len(keys):
+            keys = np.empty(count, np.int64)
+            collect_requests(self.nodes, sight, memory, point, node, keys)
+        return keys[:count]
 
     def _tested_on_one(self, keys: Int64s, event: Event) -> Truths:
         """What tests say of one event without lists."""

@@ -40,13 +40,6 @@ class Memory(NamedTuple):
     clock: Int64s  # of the points that are evaluated now, and of those that come next
 
 
-class Requests(NamedTuple):
-    """Tests that open candidates need, as test << 32 | point."""
-
-    keys: Int64s
-    total: Int64s  # one number
-
-
 def memory_of(nodes: Nodes) -> Memory:
     """A memory that knows nothing."""
     count = len(nodes.kind)
@@ -62,7 +55,7 @@ def forget(memory: Memory, points: int) -> None:
     memory.clock[1] += points
 
 
-@kernel
+@kernel(allocates=False)
 def evaluate(
     nodes: Nodes, sight: Sight, memory: Memory, point: Int32s, node: Numbers, truth: Truths
 ) -> int:
@@ -74,7 +67,7 @@ def evaluate(
     return left
 
 
-@kernel
+@kernel(allocates=False)
 def truth_at(nodes: Nodes, node: int, point: int, sight: Sight, memory: Memory) -> np.int64:
     """The truth of a node, or of its negation, at a point."""
     n = node if node >= 0 else ~node
@@ -105,7 +98,7 @@ def truth_at(nodes: Nodes, node: int, point: int, sight: Sight, memory: Memory) 
     return truth if node >= 0 or truth == OPEN else np.int64(1) - truth
 
 
-@kernel
+@kernel(allocates=False)
 def is_within(nodes: Nodes, n: int, rank: int) -> np.int64:
     """Tell whether a rank lies in an interval of a leaf."""
     if rank < 0:
@@ -123,7 +116,7 @@ def is_within(nodes: Nodes, n: int, rank: int) -> np.int64:
     return np.int64(nodes.low[first] <= rank <= nodes.high[first])
 
 
-@kernel
+@kernel(allocates=False)
 def is_found(nodes: Nodes, n: int, point: int, sight: Sight) -> np.int64:
     """Tell whether one of the things of a leaf was found."""
     f = nodes.axis[n] - sight.axes
@@ -137,7 +130,7 @@ def is_found(nodes: Nodes, n: int, point: int, sight: Sight) -> np.int64:
     return np.int64(FALSE)
 
 
-@kernel
+@kernel(allocates=False)
 def test_truth(key: np.int64, sight: Sight) -> np.int64:
     """What a test said, or OPEN if it was not made."""
     low, high = 0, len(sight.test)
@@ -152,33 +145,30 @@ def test_truth(key: np.int64, sight: Sight) -> np.int64:
     return np.int64(OPEN)
 
 
-@kernel
+@kernel(allocates=False)
 def collect_requests(
-    nodes: Nodes, sight: Sight, memory: Memory, point: Int32s, node: Numbers
-) -> Int64s:
-    """The tests that open candidates need, each once or more often, as test << 32 | point."""
-    requests = Requests(np.empty(64, np.int64), np.zeros(1, np.int64))
+    nodes: Nodes, sight: Sight, memory: Memory, point: Int32s, node: Numbers, keys: Int64s
+) -> int:
+    """Write the tests that open candidates need, as test << 32 | point, as far as there is room.
+    Some come more often than once. Return how many there are."""
+    count = 0
     for i in range(len(point)):
         if truth_at(nodes, node[i], point[i], sight, memory) == OPEN:
-            requests = request(nodes, node[i], point[i], memory, requests)
-    return requests.keys[: requests.total[0]]
+            count = request(nodes, node[i], point[i], memory, keys, count)
+    return count
 
 
-@kernel
-def request(nodes: Nodes, node: int, point: int, memory: Memory, requests: Requests) -> Requests:
-    """Add the tests that an open node needs."""
+@kernel(allocates=False)
+def request(nodes: Nodes, node: int, point: int, memory: Memory, keys: Int64s, count: int) -> int:
+    """Write the tests that an open node needs behind so many; return how many there are then."""
     n = node if node >= 0 else ~node
     if memory.stamp[n] != memory.clock[0] + point or memory.truth[n] != OPEN:
-        return requests
+        return count
     if nodes.kind[n] == TEST:
-        keys, count = requests.keys, requests.total[0]
-        if count == len(keys):
-            keys = np.empty(2 * count, np.int64)
-            keys[:count] = requests.keys
-        keys[count] = np.int64(nodes.axis[n]) << 32 | np.int64(point)
-        requests.total[0] = count + 1
-        return Requests(keys, requests.total)
+        if count < len(keys):
+            keys[count] = np.int64(nodes.axis[n]) << 32 | np.int64(point)
+        return count + 1
     if nodes.kind[n] == EVERY or nodes.kind[n] == SOME:
         for c in range(nodes.start[n], nodes.start[n + 1]):
-            requests = request(nodes, nodes.low[c], point, memory, requests)
-    return requests
+            count = request(nodes, nodes.low[c], point, memory, keys, count)
+    return count

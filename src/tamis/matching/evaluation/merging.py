@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.types import Int32s, Numbers, Slots
 from tamis.matching.boxes.layout import Boxes
 from tamis.matching.evaluation.entries import CERTAIN, Entries
@@ -106,7 +107,7 @@ def _shifted(nodes: Numbers, first: int) -> Numbers:
 
 def _renumbered(tests: Int32s, own: Sequence[Literal], all: dict[Literal, int]) -> Int32s:
     """The numbers that the literals of tests have, or get, among those of all."""
-    used = np.unique(tests)
+    used = distinct(tests)
     number = np.zeros(len(own), np.int32)
     for old in _unhurried(used.tolist()):
         number[old] = all.setdefault(own[old], len(all))

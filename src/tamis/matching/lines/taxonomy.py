@@ -27,6 +27,7 @@ from typing import Any, Self
 import numpy as np
 
 from tamis.arrays.arrow_types import is_text, large_strings
+from tamis.arrays.distinct import distinct
 from tamis.arrays.types import Arrays, Int64s, Positions, Ranks, Uses
 from tamis.matching.lines.line import Line
 from tamis.model.paths import Path
@@ -108,7 +109,7 @@ class TermLine(Line):
         last = int(self._last[number])
         first, stop = np.searchsorted(self._sides, [number, last + 1])
         found = [(number, last)]
-        for group in np.unique(self._side_group[first:stop]).tolist():
+        for group in distinct(self._side_group[first:stop]).tolist():
             own = slice(self._start[group], self._start[group + 1])
             found += zip(self._low[own].tolist(), self._high[own].tolist())
         return _joined(found)

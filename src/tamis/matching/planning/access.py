@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.key_table import EMPTY
 from tamis.arrays.types import Flags, Float64s, Int64s
 from tamis.matching.axes.axis import Axis
@@ -101,14 +102,6 @@ def owners_of(sieve: Sieve) -> Int64s:
 def sizes_of(found: Sequence[Axis]) -> Int64s:
     """The ranks of each axis, and behind them of the one that every event has."""
     return np.array([*(axis.size for axis in found), 1], np.int64)
-
-
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """The distinct values, ascending; sorting takes a fraction of NumPy's hashing of them."""
-    values = np.sort(values)
-    first = np.ones(len(values), bool)
-    first[1:] = values[1:] != values[:-1]
-    return values[first]
 
 
 def constraints_of(sieve: Sieve, found: Sequence[Axis]) -> Int64s:

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.types import Int64s
 from tamis.matching.axes.axis import Axis
 from tamis.matching.planning.access import (
     access_of,
     constraints_of,
-    distinct,
     owners_of,
     words_of,
 )

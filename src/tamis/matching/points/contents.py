@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.sharing import lazy
 from tamis.arrays.substring_search import SearchTable, SubstringSearch
 from tamis.arrays.types import Int32s, Numbers, Offsets, Ranks
@@ -148,7 +149,7 @@ class ContentAxis:
             found = self.axis.ranks(array)
             owners.append(owner[found >= 0])
             ranks.append(found[found >= 0])
-        keys = np.unique(np.concatenate(owners) << 32 | np.concatenate(ranks))
+        keys = distinct(np.concatenate(owners) << 32 | np.concatenate(ranks))
         return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
 
 

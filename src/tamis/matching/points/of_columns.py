@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.arrays.arrow_types import is_encoded, storage, storage_type, valid_rows
+from tamis.arrays.distinct import distinct
 from tamis.arrays.types import Flags, Ranks, Rows
 from tamis.matching.axes.axis import Axis
 from tamis.matching.points.of_events import MAX_POINTS, Points
@@ -106,7 +107,7 @@ def _points(batch: pa.RecordBatch, axes: Sequence[Axis], valued: Sequence[Path])
     columns: Any = batch.columns
     tree = PathTree.of(axes, valued)
     found = _fields(batch.schema.names, columns, batch.num_rows, tree, axes)
-    left = np.unique(found.left)
+    left = distinct(found.left)
     if found.row is not None:
         if len(found.row) > MAX_ALTERNATIVES:
             raise TooManyPointsError

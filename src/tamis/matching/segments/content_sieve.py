@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.types import Int32s, Numbers, Ranks
 from tamis.matching.axes.axis import Axis
 from tamis.matching.boxes.layout import Boxes, Statistics
@@ -89,7 +90,7 @@ class ContentSieve(NamedTuple):
             owners.append(
                 self.sieve.match_choices(choices._replace(single=single, group=group, start=start))
             )
-        return np.unique(np.concatenate(owners))
+        return distinct(np.concatenate(owners))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The sieve as named flat arrays."""

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.distinct import distinct
 from tamis.arrays.sharing import Lockable
 from tamis.arrays.types import Flags, Slots
 from tamis.errors import TamisError
@@ -87,7 +88,7 @@ class SieveMatcher(Lockable):
         slots = [np.empty(0, np.int32), *(each.segment.slots() for each in now.segments)]
         if now.door is not None:
             slots.append(now.door.slots())
-        found = np.unique(np.concatenate(slots))
+        found = distinct(np.concatenate(slots))
         return int((now.died[found] > now.epoch).sum())
 
     # Changes.
@@ -272,7 +273,7 @@ class SieveMatcher(Lockable):
         if (left & ~asks).any():
             found.append(frozen_boxes(view, left & ~asks, self._terms, expected))
         if (left & asks).any():
-            others = np.unique(slot[left & asks]).tolist()
+            others = distinct(slot[left & asks]).tolist()
             covers = {slot: view.covers[slot] for slot in others}
             found.append(frozen_covers(covers, self._terms, expected))
         if len(found) < 2:
@@ -334,7 +335,7 @@ class SieveMatcher(Lockable):
         """The subscriptions whose boxes are about the terms of a taxonomy."""
         now = self._everything()
         several = [each.segment.slots_of_terms() for each in now.segments]
-        found = np.unique(np.concatenate([np.empty(0, np.int32), *several]))
+        found = distinct(np.concatenate([np.empty(0, np.int32), *several]))
         slots: list[Slot] = found[now.died[found] > now.epoch].tolist()
         return slots
 

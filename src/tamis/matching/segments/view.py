@@ -22,7 +22,7 @@ from tamis.matching.oracle import answered, asked_hits
 from tamis.matching.pairs import (
     Hits,
     Pairs,
-    distinct,
+    distinct_pairs,
     hits_of,
     joined,
     limited,
@@ -226,7 +226,7 @@ class SieveView:
             asked = np.array(list(verdicts.open.keys() - verdicts.certain.keys()), np.int32)
         found = Pairs(np.full(len(certain), row, np.int32), certain)
         others = self._answered(Pairs(np.full(len(asked), row, np.int32), asked), batch)
-        return distinct([self.snapshot.alive(found, -1), others])
+        return distinct_pairs([self.snapshot.alive(found, -1), others])
 
     def _answered(self, pairs: Pairs, batch: Batch) -> Pairs:
         """Those of some candidates that the oracle finds to match, or cannot tell."""
@@ -258,9 +258,9 @@ def decided(
             yield pairs
             yield verified(asked)
         else:
-            again += [pairs, verified(distinct([asked]))]
+            again += [pairs, verified(distinct_pairs([asked]))]
     if again:
-        yield distinct(again)
+        yield distinct_pairs(again)
 
 
 def rows_at_once(conditions: int, batch: Batch) -> int:

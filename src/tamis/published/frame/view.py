@@ -19,7 +19,7 @@ from tamis.matching.oracle import answered
 from tamis.matching.pairs import (
     Hits,
     Pairs,
-    distinct,
+    distinct_pairs,
     hits_of,
     joined,
     limited,
@@ -146,7 +146,7 @@ class PublishedView:
                     pairs = pairs.take(~apart)
                 yield pairs
         if later:
-            yield distinct(later)
+            yield distinct_pairs(later)
 
     def _candidates(self, every: Iterable[Pass]) -> Iterator[Candidates]:
         """What other boxes find, which the oracle decides."""
@@ -172,7 +172,7 @@ def once(found: Iterable[Pairs], rows: int, slots: int) -> Iterator[Pairs]:
     if rows < _FEW:
         several = list(found)
         if several:
-            yield distinct(several)
+            yield distinct_pairs(several)
         return
     stamp = np.full(slots, -1, np.int32)
     for pairs in found:
