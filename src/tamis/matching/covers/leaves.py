@@ -8,6 +8,7 @@
     title like 'oak%chair'             Within   the title begins so, and ends so; and the Literal
     title matches 'oak.*chair'         Holds    'oak' and 'chair'; and the Literal
     a < b                              Literal
+    a * 2 > b                          Literal
 
 A predicate that cannot be said by sets and found things stays a literal, behind those that it
 implies. Of a text test that is *false* the value is a string, on which the test does not succeed.
@@ -38,7 +39,7 @@ from tamis.predicates.expression import (
     TextTest,
 )
 from tamis.predicates.normal import Literal, true_set
-from tamis.predicates.operands import Attribute, Constant
+from tamis.predicates.operands import Arithmetic, Attribute, Constant, operands_within
 from tamis.predicates.region_literals import STRINGS
 from tamis.predicates.texts import fold, like_parts
 from tamis.predicates.valueset import (
@@ -219,8 +220,23 @@ def is_tested(literal: Literal) -> bool:
     """Whether columns decide on a literal (evaluation/column_tests.py)."""
     node = literal.predicate
     if isinstance(node, Comparison):
-        return isinstance(node.left, Attribute) and isinstance(node.right, Attribute)
+        return is_of_two_attributes(node) or _is_arithmetic_of_attributes(node)
     return isinstance(node, TextTest)
+
+
+def is_of_two_attributes(node: Comparison) -> bool:
+    """Whether one attribute is compared with another."""
+    return isinstance(node.left, Attribute) and isinstance(node.right, Attribute)
+
+
+def _is_arithmetic_of_attributes(node: Comparison) -> bool:
+    """Whether a comparison needs arithmetic, and only that of attributes and constants."""
+    terms = [term for side in node.operands() for term in operands_within(side)]
+    kinds = {type(term) for term in terms}
+    return Arithmetic in kinds and kinds <= _OF_ARITHMETIC and not node.ignore_case
+
+
+_OF_ARITHMETIC = {Arithmetic, Attribute, Constant}
 
 
 def _derived_set(node: Expression, positive: bool) -> tuple[AxisKey, ValueSet] | None:

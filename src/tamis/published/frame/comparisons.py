@@ -23,7 +23,7 @@ from tamis.matching.axes.live import LiveAxis
 from tamis.matching.axes.sort import AxisSort
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.compiler import BoxCompiler, CompiledCondition
-from tamis.matching.covers.leaves import is_tested
+from tamis.matching.covers.leaves import is_of_two_attributes
 from tamis.matching.evaluation.column_tests import evaluate_test, paths_of
 from tamis.matching.lines.taxonomy import NO_TERMS
 from tamis.matching.points.of_columns import UnsupportedTypeError
@@ -80,7 +80,7 @@ def with_comparisons(
     sides, tests = [], []
     for test in compiled.left:
         number = None
-        if isinstance(test.predicate, Comparison) and is_tested(test):
+        if isinstance(test.predicate, Comparison) and is_of_two_attributes(test.predicate):
             words = str(test.predicate) if test.positive else f"not {test.predicate}"
             key = AxisKey(paths_of(test)[0], AxisSort.COMPARED, words)
             compared[key] = test
