@@ -192,6 +192,20 @@ def test_a_neighbour_that_does_not_return_is_reported_and_may_come_back() -> Non
     assert world.hosts["b1"].stored == {"e": {"s"}}
 
 
+def test_only_the_broker_that_is_gone_is_given_up() -> None:
+    """Those on the way to it hold its event too, and wait without being dead."""
+    edges = [("b0", "b1"), ("b1", "b2"), ("b2", "b3")]
+    world = Simulator(edges, facts=FACTS, timing=Timeouts(1.0, 5.0, 20.0))
+    world.advertise("b0", "adv", EVERYTHING)
+    world.subscribe("b3", "s", parse("a > 3"))
+    world.settle()
+    world.crash("b3")
+    world.publish("b0", "lost", {"a": 5})
+    world.run(60.0)
+    assert [(each.neighbour, each.events) for each in world.losses] == [("b3", ["lost"])]
+    assert not world.hosts["b0"].unpublished
+
+
 def test_mistakes_are_refused() -> None:
     with pytest.raises(TamisError, match="unknown mode 'cover'"):
         Overlay("b", [], mode="cover")
