@@ -74,6 +74,16 @@ def test_advertisements_are_covered_and_merged_perfectly() -> None:
     assert table.towards(parse("a = 2")) == table.towards(parse("a = 5")) == {"left"}
 
 
+def test_what_is_routed_by_its_attributes_says_so() -> None:
+    table = RoutingTable(FACTS)
+    table.add("left", "x", parse("a < 9 and near('Bronx', ?d)"))
+    assert table.describe().splitlines()[-1] == "  x: a < 9 (by attributes alone)"
+    assert table.match({"a": 3}) == {"left"}
+    table.add("left", "y", parse("near('Bronx', ?d)"))
+    assert "y: true (by attributes alone)" in table.describe()
+    assert table.match({"a": 10}) == {"left"}
+
+
 def test_a_table_describes_itself() -> None:
     table = RoutingTable(FACTS)
     for id, text in {"x": "a < 9", "y": "a < 5", "z": "a = 9", "w": "b = 1"}.items():

@@ -176,7 +176,9 @@ class RoutingTable:
         lines, left = [], [(id, depth)]
         while left:
             at, level = left.pop()
-            lines.append(f"{'  ' * level}{at}: {table[at].expression}")
+            filter = table[at]
+            more = " (by attributes alone)" if filter.is_partial else ""
+            lines.append(f"{'  ' * level}{at}: {filter.expression}{more}")
             left += [(below, level + 1) for below in reversed(table.below(at))]
         return lines
 
