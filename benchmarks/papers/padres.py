@@ -47,6 +47,7 @@ from benchmarks.papers.padres_verdicts import (
 from benchmarks.papers.points import points_of_labels
 from benchmarks.papers.results import TIME, Measurement
 from benchmarks.report import short
+from tamis.arrays.types import Numbers
 from tamis.engine.engine import Engine
 from tamis.language.parser import parse
 from tamis.published.boxes import BoxTable, Points
@@ -101,6 +102,8 @@ def _figures() -> Iterable[Figure]:
                  is_share=True)  # fmt: skip
     yield Figure("15", "Figure 15: events passed on against IMT", "IMT", "events", "evaluated",
                  is_share=True)  # fmt: skip
+    yield Figure("15-entries", "Figure 15 by entry: mergers that an event matches", "IMT",
+                 "entries", "evaluated", is_share=True)  # fmt: skip
     yield Figure("messages", "Messages of an overlay", up=MESSAGES, value="evaluated", is_bars=True)
 
 
@@ -259,29 +262,35 @@ def thresholds(sizes: Sizes) -> list[Measurement]:
     own = routing_set(SET_A, n)
     covered = own.select(covered_away(own))
     points = points_of_labels(publications(own.values, 20 * sizes.sample))
-    real = _reached(covered, points)
+    point, box = _hits(covered, points)
     for threshold in sizes.thresholds:
-        merged = merge(covered, threshold).boxes
-        merged = merged.select(covered_away(merged))
+        made = merge(covered, threshold)
+        merged = made.boxes.select(covered_away(made.boxes))
         promised = merge(covered._replace(values=own.values // 2), threshold).boxes
         promised = promised.select(covered_away(promised))
-        reached = _reached(merged, points)
-        assert reached >= real
+        entries = set(zip(*(each.tolist() for each in _hits(made.boxes, points)), strict=True))
+        wanted = set(zip(point.tolist(), made.group[box].tolist(), strict=True))
+        assert entries >= wanted
         values = {
             ("14", "without advertisements"): len(merged.low),
             ("14", "with an advertisement"): len(promised.low),
-            ("15", "wanted"): len(real),
-            ("15", "passed on"): len(reached),
+            ("15", "wanted"): len({event for event, _ in wanted}),
+            ("15", "passed on"): len({event for event, _ in entries}),
+            ("15-entries", "wanted"): len(wanted) / len(points.type),
+            ("15-entries", "matched"): len(entries) / len(points.type),
         }
         found += [_counted(figure, name, n, threshold, value, ENTRIES)
                   for (figure, name), value in values.items()]  # fmt: skip
     return found
 
 
-def _reached(own: RoutingSet, points: Points) -> set[int]:
-    """The events that a table passes on."""
-    chunks = index_of(MBD, own).stab(points)
-    return {point for chunk in chunks for point in np.unique(chunk.point).tolist()}
+def _hits(own: RoutingSet, points: Points) -> tuple[Numbers, Numbers]:
+    """Events and the subscriptions of a table that they match."""
+    chunks = list(index_of(MBD, own).stab(points))
+    return (
+        np.concatenate([chunk.point for chunk in chunks]),
+        np.concatenate([chunk.box for chunk in chunks]),
+    )
 
 
 def messages(sizes: Sizes) -> list[Measurement]:
@@ -303,7 +312,7 @@ def steps(sizes: Sizes) -> list[Step]:
     found += [Step(("13",), f"insertion, {short(n)}", partial(insertions, n, sizes))
               for n in sizes.insertions]  # fmt: skip
     found.append(Step(("removal",), "removal of a coverer", partial(removal, sizes)))
-    found.append(Step(("14", "15"), "thresholds", partial(thresholds, sizes)))
+    found.append(Step(("14", "15", "15-entries"), "thresholds", partial(thresholds, sizes)))
     found.append(Step(("messages",), "overlay", partial(messages, sizes)))
     return found
 
