@@ -266,7 +266,7 @@ def thresholds(sizes: Sizes) -> list[Measurement]:
     for threshold in sizes.thresholds:
         made = merge(covered, threshold)
         merged = made.boxes.select(covered_away(made.boxes))
-        promised = merge(covered._replace(values=own.values // 2), threshold).boxes
+        promised = merge(covered, threshold, promised=own.values // 2).boxes
         promised = promised.select(covered_away(promised))
         entries = set(zip(*(each.tolist() for each in _hits(made.boxes, points)), strict=True))
         wanted = set(zip(point.tolist(), made.group[box].tolist(), strict=True))
