@@ -152,18 +152,27 @@ class Merged(NamedTuple):
     """By original subscription: its merger."""
 
 
-def probability(own: RoutingSet) -> Float64s:
-    """The probability of each subscription, all values being as likely."""
-    low = np.clip(own.low, 0, own.values)
-    high = np.clip(own.high, 0, own.values)
-    share = np.where(own.low == ABSENT, 1.0, np.maximum(high - low, 0) / own.values)
+def probability(own: RoutingSet, values: int) -> Float64s:
+    """The probability of each subscription, all values below a number being as likely."""
+    low = np.clip(own.low, 0, values)
+    high = np.clip(own.high, 0, values)
+    share = np.where(own.low == ABSENT, 1.0, np.maximum(high - low, 0) / values)
     return np.asarray(share.prod(axis=1))
 
 
-def merge(own: RoutingSet, threshold: float, order: list[int] | None = None) -> Merged:
+def merge(
+    own: RoutingSet,
+    threshold: float,
+    order: list[int] | None = None,
+    promised: int | None = None,
+) -> Merged:
     """Merge subscriptions that differ in one attribute; with an order only in the one at the top
-    of their chains, as outputs of diagrams with the same children do."""
-    true, group = probability(own), np.arange(len(own.low))
+    of their chains, as outputs of diagrams with the same children do.
+
+    ``promised``: an advertisement promises that all values are below it.
+    """
+    promised = promised or own.values
+    true, group = probability(own, promised), np.arange(len(own.low))
     while True:
         before = len(own.low)
         for axis in range(ATTRIBUTES):
@@ -171,14 +180,14 @@ def merge(own: RoutingSet, threshold: float, order: list[int] | None = None) -> 
             if order is not None:
                 above = order[order.index(axis) + 1 :]
                 there &= (own.low[:, above] == ABSENT).all(axis=1)
-            own, true, place = _merge_axis(own, true, there, axis, threshold)
+            own, true, place = _merge_axis(own, true, there, axis, threshold, promised)
             group = place[group]
         if len(own.low) == before:
             return Merged(own, true, group)
 
 
 def _merge_axis(
-    own: RoutingSet, true: Float64s, there: Flags, axis: int, threshold: float
+    own: RoutingSet, true: Float64s, there: Flags, axis: int, threshold: float, promised: int
 ) -> tuple[RoutingSet, Float64s, NDArray[np.int64]]:
     others = np.concatenate(
         (np.delete(own.low, axis, 1), np.delete(own.high, axis, 1)), axis=1
@@ -189,50 +198,79 @@ def _merge_axis(
     order = np.lexsort((own.low[:, axis], form))
     whole = own._replace(low=own.low.copy(), high=own.high.copy())
     whole.low[:, axis], whole.high[:, axis] = ABSENT, ABSENT
-    low, high, kept = own.low[order].copy(), own.high[order].copy(), true[order]
+    found = Rows(
+        form=form[order],
+        low=own.low[order].copy(),
+        high=own.high[order].copy(),
+        true=true[order],
+        rest=probability(whole, promised)[order],
+        rest_of_all=probability(whole, own.values)[order],
+    )
     place = np.empty(len(form), np.int64)
-    rest = probability(whole)[order]
-    count = merge_sorted(form[order], axis, low, high, kept, rest, own.values, threshold, place)
+    count = merge_sorted(found, axis, own.values, promised, threshold, place)
     where = np.empty(len(form), np.int64)
     where[order] = place
-    return RoutingSet(low[:count], high[:count], own.values), kept[:count].copy(), where
+    kept = RoutingSet(found.low[:count], found.high[:count], own.values)
+    return kept, found.true[:count].copy(), where
+
+
+class Rows(NamedTuple):
+    """Subscriptions that are to be merged on one attribute, sorted by form and low end."""
+
+    form: NDArray[np.int64]
+    """The same number for those that agree on all other attributes."""
+    low: Ends
+    high: Ends
+    true: Float64s
+    """The probability that a member matches, of advertised events."""
+    rest: Float64s
+    """The probability of all other attributes, of advertised events ..."""
+    rest_of_all: Float64s
+    """... and of all events."""
 
 
 @kernel
 def merge_sorted(
-    form: NDArray[np.int64],
+    rows: Rows,
     axis: int,
-    low: Ends,
-    high: Ends,
-    true: Float64s,
-    rest: Float64s,
     values: int,
+    promised: int,
     threshold: float,
     place: NDArray[np.int64],
 ) -> int:
-    """Merge rows of one form, sorted by their low ends, into the first rows; say where each went.
+    """Merge rows of one form into the first rows; say where each went.
 
     Ranges that touch merge without a gap. The probability of the members of two mergers that
     overlap is not less than their sum without what they have in common, so that a threshold is
     never exceeded.
     """
+    low, high, true = rows.low, rows.high, rows.true
     n = -1
     last = -1
-    for row in range(len(form)):
-        least, end = low[row, axis], high[row, axis]
-        if n >= 0 and form[row] == last:
+    for row in range(len(rows.form)):
+        least, end, rest = low[row, axis], high[row, axis], rows.rest[row]
+        if n >= 0 and rows.form[row] == last:
             hull = max(high[n, axis], end)
-            inside = max(0, min(hull, values) - max(low[n, axis], 0)) / values * rest[row]
-            common = max(0, min(high[n, axis], end, values) - max(least, 0)) / values * rest[row]
+            inside = share_of(low[n, axis], hull, promised) * rest
+            common = share_of(least, min(high[n, axis], end), promised) * rest
             both = max(true[n] + true[row] - common, max(true[n], true[row]))
-            if least <= high[n, axis] and inside - both <= 1e-12:
+            touches = least <= high[n, axis]
+            if touches and inside - both <= 1e-12:
                 both = inside
-            if (least <= high[n, axis] and threshold == 0.0) or inside - both <= threshold:
+            degree = (inside - both) / inside if inside > 0 else 0.0
+            likely = share_of(low[n, axis], hull, values) * rows.rest_of_all[row]
+            if (touches and threshold == 0.0) or likely * degree <= threshold:
                 high[n, axis], true[n] = hull, both
                 place[row] = n
                 continue
         n += 1
-        last = form[row]
+        last = rows.form[row]
         low[n], high[n], true[n] = low[row], high[row], true[row]
         place[row] = n
     return n + 1
+
+
+@kernel
+def share_of(low: int, high: int, values: int) -> float:
+    """The share of the values below a number that are in a range."""
+    return max(0, min(high, values) - max(low, 0)) / values

@@ -205,6 +205,11 @@ def _false(results: Results) -> Verdict:
     share = 1 - wanted.evaluated / passed.evaluated
     ours = f"{share:.2%} of {number(passed.evaluated)} events"
     why = "of the events that are passed on, those that no subscription matches"
+    pairs = [results.at("15-entries", name, 0.1) for name in ("wanted", "matched")]
+    if pairs[0] is not None and pairs[1] is not None:
+        vain = 1 - pairs[0].evaluated / pairs[1].evaluated
+        why += (f"; {number(wanted.evaluated)} events are wanted anyway. Of the mergers that an "
+                f"event matches, {vain:.0%} have no member that it matches")  # fmt: skip
     return Verdict(claim, "2.5 % at 0.1", ours, share < 0.025, why)
 
 

@@ -46,13 +46,26 @@ def test_imperfect_mergers_stay_within_their_threshold(threshold: float) -> None
     covered = own.select(covered_away(own))
     found = merge(covered, threshold)
     assert len(found.boxes.low) < len(merge(covered, 0.0).boxes.low)
-    assert (probability(found.boxes) - found.true <= threshold + 1e-9).all()
+    assert (probability(found.boxes, own.values) - found.true <= threshold + 1e-9).all()
     assert (found.true > 0).any()
     for member, merger in enumerate(found.group.tolist()):
         own_low, low = covered.low[member], found.boxes.low[merger]
         assert ((own_low == ABSENT) == (low == ABSENT)).all()
         assert (low <= own_low).all()
         assert (covered.high[member] <= found.boxes.high[merger]).all()
+
+
+def test_an_advertisement_lets_more_be_merged() -> None:
+    """What nobody publishes is not false, as in the library (definition 2)."""
+    own = routing_set(Shape(12, 2, 2, 2.0, 0.2), 150, 4)
+    covered = own.select(covered_away(own))
+    sizes = [len(merge(covered, 0.0, promised=promised).boxes.low) for promised in (12, 6)]
+    assert sizes[1] < sizes[0]
+    loose = merge(covered, 0.1, promised=6)
+    likely = probability(loose.boxes, 12)
+    inside = probability(loose.boxes, 6)
+    degree = np.divide(inside - loose.true, inside, out=np.zeros_like(inside), where=inside > 0)
+    assert (likely * degree <= 0.1 + 1e-9).all()
 
 
 def test_matchers_agree_in_every_state() -> None:

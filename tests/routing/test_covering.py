@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.errors import DuplicateIdError
 from tamis.language.parser import parse
 from tamis.predicates.facts import NO_FACTS, Facts, KnownFacts
 from tamis.predicates.relations import covers, overlaps
-from tamis.routing import box_index, filters
+from tamis.routing import box_index, filter_set, filters
 from tamis.routing.box_groups import GROUPS
 from tamis.routing.covering import CoveringTable
 from tamis.routing.filter_set import FilterSet
@@ -168,3 +169,39 @@ def test_an_index_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
             known.remove(n - 10)
     assert known.exact.groups.state[GROUPS] < 60
     assert sorted(known.covered(Filter.of(parse("b < 295")))) == list(range(290, 296))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_that_no_filter_asks_for_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Their numbers are given to others, which must not be taken for them."""
+    monkeypatch.setattr(filter_set, "KEPT", 8)
+    rng = random.Random(seed)
+    table: CoveringTable[int] = CoveringTable(FACTS)
+    for key in range(400):
+        low = key // 4
+        tests = [f"a = {rng.randrange(low, low + 6)}", f"b = 'v{rng.randrange(low, low + 6)}'"]
+        if key % 5 == 0:
+            tests[0] = f"a between {low} and {low + 3}"
+        new = Filter.of(parse(" and ".join(rng.sample(tests, rng.randint(1, 2)))), FACTS)
+        regions = {root: table[root].region for root in table.roots}
+        up = {root for root, region in regions.items() if covers(region, new.region)}
+        assert set(table.roots.covering(new)) == up
+        assert set(table.roots.covered(new)) == {
+            root for root, region in regions.items() if covers(new.region, region)
+        }
+        assert bool(up) == (not table.add(key, new).added)
+        if len(table) > 20:
+            table.remove(min(table))
+        table.roots.covering(Filter.of(parse(f"a = {10_000 + key}"), FACTS))
+    assert len(table.roots.axes._uses) < 120
+
+
+def test_a_key_may_be_there_once() -> None:
+    table: CoveringTable[str] = CoveringTable()
+    filter = Filter.of(parse("a = 1"))
+    table.add("x", filter)
+    with pytest.raises(DuplicateIdError, match="there is a filter 'x' already; remove it first"):
+        table.add("x", filter)
+    assert len(table) == 1

@@ -192,6 +192,45 @@ def test_a_neighbour_that_does_not_return_is_reported_and_may_come_back() -> Non
     assert world.hosts["b1"].stored == {"e": {"s"}}
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_brokers_that_were_given_up_find_their_place_again(mode: str) -> None:
+    """Neighbours have forgotten all that came from them, and events meanwhile are reported."""
+    rng = random.Random(6)
+    timing = Timeouts(1.0, 4.0, 5.0)
+    edges = [*random_tree(5, 6), ("b0", "b4")]
+    world = Simulator(edges, 6, STORM, mode=mode, facts=FACTS, timing=timing, rules=RULES)
+    world.advertise("b0", "adv0", EVERYTHING)
+    world.advertise("b2", "adv1", parse("a >= 0 and b < 5"))
+    for turn in range(5):
+        down = f"b{rng.randrange(5)}"
+        for n in range(6):
+            change(world, rng, 10 * turn + n, set())
+        world.crash(down)
+        for n in range(4):
+            world.publish("b0", f"e{turn}-{n}", random_event(rng))
+        world.run(rng.uniform(3.0, 40.0))
+        world.start(down)
+    world.settle()
+    assert world.losses
+    world.losses.clear()
+    check_publishing(world, rng, 10, "after")
+    assert not world.losses
+
+
+def test_only_the_broker_that_is_gone_is_given_up() -> None:
+    """Those on the way to it hold its event too, and wait without being dead."""
+    edges = [("b0", "b1"), ("b1", "b2"), ("b2", "b3")]
+    world = Simulator(edges, facts=FACTS, timing=Timeouts(1.0, 5.0, 20.0))
+    world.advertise("b0", "adv", EVERYTHING)
+    world.subscribe("b3", "s", parse("a > 3"))
+    world.settle()
+    world.crash("b3")
+    world.publish("b0", "lost", {"a": 5})
+    world.run(60.0)
+    assert [(each.neighbour, each.events) for each in world.losses] == [("b3", ["lost"])]
+    assert not world.hosts["b0"].unpublished
+
+
 def test_mistakes_are_refused() -> None:
     with pytest.raises(TamisError, match="unknown mode 'cover'"):
         Overlay("b", [], mode="cover")

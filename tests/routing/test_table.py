@@ -11,6 +11,7 @@ from tamis.errors import DuplicateIdError, UnknownIdError
 from tamis.language.parser import parse
 from tamis.predicates.relations import covers
 from tamis.routing.compacting import compact
+from tamis.routing.distribution import UniformIntegers
 from tamis.routing.filters import Filter
 from tamis.routing.merging import MergeRules
 from tamis.routing.table import RoutingTable
@@ -50,6 +51,39 @@ def test_subscriptions_go_to_those_who_advertise() -> None:
     assert table.towards(parse("a = 3")) == set()
 
 
+def test_advertisements_are_covered_and_merged_perfectly() -> None:
+    table = RoutingTable(FACTS)
+    for id, text in {"x": "a < 5", "y": "a < 3", "z": "a = 5", "far": "a = 40"}.items():
+        table.advertise("left", id, parse(text))
+    assert table.advertised == 3
+    loose = MergeRules(1.0, distribution=UniformIntegers({"a": 50}))
+    table.merge(loose)
+    assert table.advertised == 2
+    assert table.describe().splitlines()[1:] == [
+        "left advertises",
+        "  merger 1: a <= 5",
+        "    x: a < 5",
+        "      y: a < 3",
+        "    z: a = 5",
+        "  far: a = 40",
+    ]
+    assert table.towards(parse("a = 4")) == {"left"}
+    assert table.towards(parse("a = 20")) == set()
+    table.unadvertise("left", "x")
+    assert table.towards(parse("a = 4")) == set()
+    assert table.towards(parse("a = 2")) == table.towards(parse("a = 5")) == {"left"}
+
+
+def test_what_is_routed_by_its_attributes_says_so() -> None:
+    table = RoutingTable(FACTS)
+    table.add("left", "x", parse("a < 9 and near('Bronx', ?d)"))
+    assert table.describe().splitlines()[-1] == "  x: a < 9 (by attributes alone)"
+    assert table.match({"a": 3}) == {"left"}
+    table.add("left", "y", parse("near('Bronx', ?d)"))
+    assert "y: true (by attributes alone)" in table.describe()
+    assert table.match({"a": 10}) == {"left"}
+
+
 def test_a_table_describes_itself() -> None:
     table = RoutingTable(FACTS)
     for id, text in {"x": "a < 9", "y": "a < 5", "z": "a = 9", "w": "b = 1"}.items():
@@ -64,10 +98,11 @@ def test_a_table_describes_itself() -> None:
         "      y: a < 5",
         "    z: a = 9",
         "  w: b = 1",
-        "right advertises adv: a > 1",
+        "right advertises",
+        "  adv: a > 1",
     ]
     picture = ElementTree.fromstring(table.svg())
-    assert len(picture.findall("{http://www.w3.org/2000/svg}text")) == 7
+    assert len(picture.findall("{http://www.w3.org/2000/svg}text")) == 8
     table.remove("left", "z")
     assert "merger" not in table.describe()
     assert table.match({"a": 8}) == {"left"}

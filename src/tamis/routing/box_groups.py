@@ -53,6 +53,8 @@ class Groups(NamedTuple):
 
     mask: UInt64s
     """Of a group: a bit for each of its axes, some of which may share one."""
+    key_mask: UInt64s
+    """The same for its single values."""
     side: Offsets
     """Where the sides of a group begin; there is one entry more."""
     ranges: Numbers
@@ -98,6 +100,7 @@ def no_groups() -> Groups:
 
     return Groups(
         mask=np.zeros(8, np.uint64),
+        key_mask=np.zeros(8, np.uint64),
         side=words(9),
         ranges=numbers(8),
         begin=words(8),
@@ -133,6 +136,7 @@ def with_room(own: Groups, box: int, sides: BoxSides, words: int) -> Groups:
     rows = int(state[WORDS]) + words
     return Groups(
         mask=grown(own.mask, groups),
+        key_mask=grown(own.key_mask, groups),
         side=grown(own.side, groups + 1),
         ranges=grown(own.ranges, groups),
         begin=grown(own.begin, groups),
@@ -236,7 +240,7 @@ def new_group(groups: Groups, hash: int, sides: BoxSides) -> int:
     state[SIDES] = groups.side[group + 1] = first + len(sides.axis)
     state[LOOSE_GROUPS] += is_loose
     groups.side[group], groups.ranges[group] = first, ranges
-    groups.mask[group] = mask_of(sides.axis)
+    groups.mask[group], groups.key_mask[group] = mask_of(sides.axis), key_mask_of(sides.key)
     groups.filled[group] = groups.room[group] = groups.begin[group] = groups.member[group] = 0
     put_slot(groups.slots, hash, group)
     return int(group)
@@ -248,6 +252,16 @@ def mask_of(axis: Numbers) -> np.uint64:
     mask = np.uint64(0)
     for each in axis:
         mask |= np.uint64(1) << np.uint64(each & 63)
+    return mask
+
+
+@kernel
+def key_mask_of(key: Numbers) -> np.uint64:
+    """The bits of single values; ranges have none."""
+    mask = np.uint64(0)
+    for each in key:
+        if each >= 0:
+            mask |= np.uint64(1) << np.uint64(each & 63)
     return mask
 
 

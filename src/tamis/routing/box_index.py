@@ -77,8 +77,11 @@ class BoxIndex:
     def _tidy(self, removed: int) -> None:
         """Build the groups again when most of their memory is that of removed boxes, who paid."""
         self._removed += removed
-        if self._removed <= len(self) + KEPT:
-            return
+        if self._removed > len(self) + KEPT:
+            self.rebuild()
+
+    def rebuild(self) -> None:
+        """Build the groups again, those that have boxes."""
         old, new, box = self.groups, no_groups(), 0
         while box < len(old.group):
             box, needed = copy_boxes(old, new, box)

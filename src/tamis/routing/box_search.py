@@ -26,6 +26,7 @@ from tamis.routing.box_groups import (
     Groups,
     find_group,
     form_hash,
+    key_mask_of,
     mask_of,
 )
 
@@ -46,9 +47,10 @@ def find_covering(groups: Groups, sides: BoxSides, out: Numbers) -> int:
     n = 0
     low, high = np.empty(count, np.int64), np.empty(count, np.int64)
     if is_loose or forms > groups.state[GROUPS]:
-        own = mask_of(sides.axis)
+        own, keys = mask_of(sides.axis), key_mask_of(sides.key)
         for group in range(groups.state[GROUPS]):
-            if groups.mask[group] & ~own == 0:
+            has_other = not is_loose and groups.key_mask[group] & ~keys != 0
+            if groups.mask[group] & ~own == 0 and not has_other:
                 n = write_coverers(groups, group, sides, low, high, out, n)
                 if n == len(out):
                     return n
@@ -136,16 +138,18 @@ def find_covered(groups: Groups, sides: BoxSides, out: Numbers) -> int:
             number = np.int64(groups.key_count[key] if key < len(groups.key_count) else 0)
             if number < least:
                 best, least, by_key = i, number, True
-    own = mask_of(sides.axis)
+    own, keys = mask_of(sides.axis), np.uint64(0)
+    if groups.state[LOOSE_GROUPS] == 0:
+        keys = key_mask_of(sides.key)
     if _SCAN * least > groups_there:
         for group in range(groups_there):
-            if own & ~groups.mask[group] == 0:
+            if keys & ~groups.key_mask[group] == 0 and own & ~groups.mask[group] == 0:
                 n = write_covered(groups, group, sides, columns, which, out, n)
     elif least > 0:
         side = groups.key_first[sides.key[best]] if by_key else groups.axis_first[sides.axis[best]]
         while side >= 0:
             group = groups.owner[side]
-            if own & ~groups.mask[group] == 0:
+            if keys & ~groups.key_mask[group] == 0 and own & ~groups.mask[group] == 0:
                 n = write_covered(groups, group, sides, columns, which, out, n)
             side = groups.key_next[side] if by_key else groups.axis_next[side]
     return n

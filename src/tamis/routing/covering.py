@@ -64,6 +64,7 @@ class CoveringTable(Generic[Key]):
     def add(self, key: Key, filter: Filter) -> RootChange[Key]:
         """Take in a filter under a new key."""
         number = self._names.take(key, filter)
+        self.roots.axes.hold(filter)
         self._forest.add(number, self.roots.axes.sides(filter), exact=_says_all(filter))
         return self._place(number, filter)
 
@@ -86,11 +87,13 @@ class CoveringTable(Generic[Key]):
         self._forest.put_below(below, parent)
         self._forest.remove(number)
         self._names.leave(key)
-        if parent >= 0:
-            return RootChange([], [])
-        self.roots.take_out(number, filter)
-        change = self._settle(below)
-        return RootChange(change.added, [key, *change.removed])
+        change: RootChange[Key] = RootChange([], [])
+        if parent < 0:
+            self.roots.take_out(number, filter)
+            added, removed = self._settle(below)
+            change = RootChange(added, [key, *removed])
+        self.roots.release(filter)
+        return change
 
     def _settle(self, boxes: Numbers) -> RootChange[Key]:
         """Find places for filters that have none."""

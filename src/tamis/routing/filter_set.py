@@ -13,10 +13,12 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from tamis.arrays.types import Numbers
+from tamis.errors import DuplicateIdError
 from tamis.predicates.facts import NO_FACTS, Facts
 from tamis.predicates.relations import covers, overlaps
-from tamis.routing.box_index import BoxIndex
-from tamis.routing.filters import Axes, Filter
+from tamis.routing.axes import Axes
+from tamis.routing.box_index import KEPT, BoxIndex
+from tamis.routing.filters import Filter
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -32,6 +34,8 @@ class FilterNames(Generic[Key]):
 
     def take(self, key: Key, filter: Filter) -> int:
         """The number of a new filter."""
+        if key in self.number:
+            raise DuplicateIdError(f"there is a filter {key!r} already; remove it first")
         if self._free:
             number = self._free.pop()
             self._keys[number], self._filters[number] = key, filter
@@ -96,13 +100,24 @@ class FilterSet(Generic[Key]):
 
     def add(self, key: Key, filter: Filter) -> None:
         """Take in a filter under a new key."""
-        self.put(self.names.take(key, filter))
+        number = self.names.take(key, filter)
+        self.axes.hold(filter)
+        self.put(number)
 
     def remove(self, key: Key) -> Filter:
         """Forget a filter."""
         filter = self[key]
         self.take_out(self.names.leave(key), filter)
+        self.release(filter)
         return filter
+
+    def release(self, filter: Filter) -> None:
+        """Let go of the values of a filter that is gone."""
+        self.axes.release(filter)
+        if self.axes.unused > len(self.names.number) + KEPT:
+            self.exact.rebuild()
+            self.inexact.rebuild()
+            self.axes.forget_unused()
 
     def put(self, number: int) -> None:
         """Take in a filter that has a number."""

@@ -21,8 +21,6 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from tamis.errors import LimitError
 from tamis.model.kinds import Kind, Value, kind_of
 from tamis.model.paths import Path
@@ -44,7 +42,6 @@ from tamis.predicates.regions import Box, Region
 from tamis.predicates.to_expression import expression_of
 from tamis.predicates.valueset import Cut, ValueSet, before
 from tamis.predicates.variables import has_variables
-from tamis.routing.box_groups import LOOSE, RANGE, BoxSides
 
 _NUMBERS = 0x7FF1 << 48
 """Above the bits of infinity."""
@@ -220,55 +217,6 @@ def attribute_part(expression: Expression) -> tuple[Expression, bool]:
 def _is_of_attributes(expression: Expression) -> bool:
     nodes = nodes_within(expression)
     return not (has_variables(expression) or any(isinstance(n, Call | Pattern) for n in nodes))
-
-
-class Axes:
-    """The numbers of attributes, and of the single values that filters ask for."""
-
-    def __init__(self, facts: Facts = NO_FACTS) -> None:
-        self._facts = facts
-        self._axes: dict[Path, int] = {}
-        self._keys: dict[tuple[int, object], int] = {}
-        self._last: tuple[Filter, BoxSides] | None = None
-        """The filter that was asked for last: most are asked for several times in a row."""
-        self.unique = np.zeros(0, np.bool_)
-        """By axis: whether its attribute has one value at most."""
-        self.is_nested = False
-        """Whether one of the attributes lies inside another one."""
-
-    def sides(self, filter: Filter) -> BoxSides:
-        """The sides of a filter by numbers."""
-        if self._last is not None and self._last[0] is filter:
-            return self._last[1]
-        rows = sorted([self._row(path, side) for path, side in filter.sides.items()])
-        axis, key, low, high = zip(*rows, strict=True) if rows else ((), (), (), ())
-        sides = BoxSides(
-            np.array(axis, np.int32),
-            np.array(key, np.int32),
-            np.array(low, np.int64),
-            np.array(high, np.int64),
-        )
-        self._last = filter, sides
-        return sides
-
-    def _row(self, path: Path, side: Side) -> tuple[int, int, int, int]:
-        number = self._axes.get(path, -1)
-        if number < 0:
-            number = self._axis(path)
-        return number, self._key(number, side), side.low, side.high
-
-    def _axis(self, path: Path) -> int:
-        number = self._axes[path] = len(self._axes)
-        self.unique = np.append(self.unique, self._facts.unique(path))
-        self.is_nested |= len(path) > 1
-        return number
-
-    def _key(self, axis: int, side: Side) -> int:
-        if side.loose:
-            return LOOSE
-        if side.key is None:
-            return RANGE
-        return self._keys.setdefault((axis, side.key), len(self._keys))
 
 
 def position(kind: Kind, cut: Cut) -> tuple[int, bool]:

@@ -329,10 +329,12 @@ class Overlay:
 
     def _pass(self, id: str, event: Event, origin: str, now: float) -> None:
         """Deliver an event, and pass it on."""
-        if self._recovering_since is not None:
+        if self._recovering_since is not None or self._passages.is_under_way(id, origin):
+            if origin != LOCAL:
+                self.links[origin].post(Verb.HELLO)  # it waits for others, but it is not dead
             return  # it comes again
         if not self._passages.is_new(id):
-            self._answer(id, self._passages.repeated(id, origin))
+            self._answer(id, origin)
             return
         found = self._recipients.match(event)
         local = found.pop(LOCAL, [])

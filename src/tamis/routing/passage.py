@@ -30,10 +30,9 @@ class Passages:
         self._origin[id], self._waiting[id] = origin, set(towards)
         return self.arrived(id, None)
 
-    def repeated(self, id: str, origin: str) -> str | None:
-        """Who is to be told that an event which came again is known, if anybody: its own origin
-        waits until it has arrived everywhere."""
-        return None if self._origin.get(id) == origin else origin
+    def is_under_way(self, id: str, origin: str) -> bool:
+        """Whether an event of an origin has come, and has not arrived everywhere."""
+        return self._origin.get(id) == origin
 
     def arrived(self, id: str, neighbour: str | None) -> str | None:
         """Note that all behind a neighbour have an event; return its origin if it is done."""

@@ -33,10 +33,14 @@ class RoutingTable:
     def __init__(self, facts: Facts = NO_FACTS, engine: Engine | None = None) -> None:
         """``engine`` is an empty one that matches events, for subscriptions that ask a taxonomy."""
         self._facts, self._reader = facts, FilterReader(facts)
+        self._srt: dict[str, LinkTable] = {}
         self._prt: dict[str, LinkTable] = {}
-        self._srt: FilterSet[tuple[str, str]] = FilterSet(facts)
+        self._advertised: FilterSet[tuple[str, str]] = FilterSet(facts)
+        """By neighbour and id: what of the SRT is neither covered nor merged."""
         self._recipients = Recipients(engine)
+        """The same of the PRT ..."""
         self._matched: dict[str, set[str]] = {}
+        """... and its ids by neighbour."""
 
     def add(self, neighbour: str, id: str, subscription: Expression) -> None:
         """Take in a subscription of a neighbour."""
@@ -58,18 +62,22 @@ class RoutingTable:
 
     def advertise(self, neighbour: str, id: str, advertisement: Expression) -> None:
         """Take in an advertisement of a neighbour."""
-        if (neighbour, id) in self._srt:
+        table = self._srt.setdefault(neighbour, LinkTable(neighbour, MERGING, self._facts))
+        if id in table:
             raise DuplicateIdError(
                 f"{neighbour} has an advertisement {id!r} already; unadvertise it first"
             )
-        self._srt.add((neighbour, id), self._reader.read(advertisement))
+        table.add(id, self._reader.read(advertisement))
+        self._follow_advertisements(neighbour)
         self._recheck()
 
     def unadvertise(self, neighbour: str, id: str) -> None:
-        """Forget an advertisement of a neighbour."""
-        if (neighbour, id) not in self._srt:
+        """Forget an advertisement of a neighbour; mergers that it is in are cancelled."""
+        table = self._srt.get(neighbour)
+        if table is None or id not in table:
             raise UnknownIdError(f"{neighbour} has no advertisement {id!r}")
-        self._srt.remove((neighbour, id))
+        table.remove(id)
+        self._follow_advertisements(neighbour)
         self._recheck()
 
     def _recheck(self) -> None:
@@ -80,11 +88,11 @@ class RoutingTable:
 
     def _promised(self, neighbour: str) -> list[Filter]:
         """What the events that may go to a neighbour lie within: others advertise them."""
-        return [self._srt[key] for key in self._srt if key[0] != neighbour]
+        return [self._advertised[key] for key in self._advertised if key[0] != neighbour]
 
     def towards(self, subscription: Expression) -> set[str]:
         """The neighbours that a subscription goes to: they advertise something that overlaps it."""
-        found = self._srt.overlapping(self._reader.read(subscription))
+        found = self._advertised.overlapping(self._reader.read(subscription))
         return {neighbour for neighbour, _ in found}
 
     def match(self, event: Event | Mapping[str, Any]) -> set[str]:
@@ -92,7 +100,14 @@ class RoutingTable:
         return set(self._recipients.match(Event.of(event)))
 
     def merge(self, rules: MergeRules | None = None) -> int:
-        """Look for mergers among the subscriptions of each neighbour; return how many there are."""
+        """Look for mergers among the subscriptions of each neighbour; return how many there are.
+
+        Advertisements are merged too, by perfect mergers in any case: a subscription must not go
+        where nobody publishes what it asks for.
+        """
+        for neighbour, table in self._srt.items():
+            table.merge([])
+            self._follow_advertisements(neighbour)
         for neighbour, table in self._prt.items():
             table.merge(self._promised(neighbour), rules)
             self._follow(neighbour)
@@ -102,6 +117,11 @@ class RoutingTable:
     def entries(self) -> int:
         """Filters that events are matched against."""
         return sum(len(table.wanted) for table in self._prt.values())
+
+    @property
+    def advertised(self) -> int:
+        """Filters that subscriptions are compared with."""
+        return len(self._advertised)
 
     def __len__(self) -> int:
         return sum(len(table.table) for table in self._prt.values())
@@ -121,27 +141,44 @@ class RoutingTable:
                 self._recipients.add(neighbour, id, table.wanted[id])
         table.changed.clear()
 
+    def _follow_advertisements(self, neighbour: str) -> None:
+        """Let subscriptions be compared with what is neither covered nor merged."""
+        table, found = self._srt[neighbour], self._advertised
+        for id in table.changed:
+            if (neighbour, id) in found:
+                found.remove((neighbour, id))
+            if id in table.wanted:
+                found.add((neighbour, id), self._reader.read(table.wanted[id]))
+        table.changed.clear()
+
     def describe(self) -> str:
         """The table in words: neighbours, their filters, and below each what it stands for."""
         lines = [f"{len(self):,} subscriptions, {self.entries:,} entries"]
         for neighbour, own in self._prt.items():
-            lines.append(neighbour)
-            for number, (name, merger) in enumerate(own.mergers.items(), 1):
-                lines.append(f"  merger {number}: {merger.filter.expression}")
-                for member in own.within(name):
-                    lines += self._branch(own.table, member, 2)
-            for id in own.table.roots:
-                if id in own.wanted:
-                    lines += self._branch(own.table, id, 1)
-        for neighbour, id in self._srt:
-            lines.append(f"{neighbour} advertises {id}: {self._srt[neighbour, id].expression}")
+            lines += [neighbour, *self._filters(own)]
+        for neighbour, own in self._srt.items():
+            if len(own.table):
+                lines += [f"{neighbour} advertises", *self._filters(own)]
         return "\n".join(lines)
+
+    def _filters(self, own: LinkTable) -> list[str]:
+        lines = []
+        for number, (name, merger) in enumerate(own.mergers.items(), 1):
+            lines.append(f"  merger {number}: {merger.filter.expression}")
+            for member in own.within(name):
+                lines += self._branch(own.table, member, 2)
+        for id in own.table.roots:
+            if id in own.wanted:
+                lines += self._branch(own.table, id, 1)
+        return lines
 
     def _branch(self, table: CoveringTable[str], id: str, depth: int) -> list[str]:
         lines, left = [], [(id, depth)]
         while left:
             at, level = left.pop()
-            lines.append(f"{'  ' * level}{at}: {table[at].expression}")
+            filter = table[at]
+            more = " (by attributes alone)" if filter.is_partial else ""
+            lines.append(f"{'  ' * level}{at}: {filter.expression}{more}")
             left += [(below, level + 1) for below in reversed(table.below(at))]
         return lines
 

@@ -125,29 +125,35 @@ def look_up_predicates(
 def one_phase(
     diagrams: Diagrams, left: Bytes, right: Bytes, sides: int, hit: Numbers
 ) -> tuple[bool, int]:
-    """Whether an output covers a box of so many sides, else the outputs that it covers."""
+    """Whether an output covers a box of so many sides, else the outputs that it covers.
+
+    A node's value has both answers: the lowest bit says whether all variables of its chain have the
+    right bit, those above it count the left bits.
+    """
     variable, child, is_output = diagrams.variable, diagrams.child, diagrams.is_output
     nodes = diagrams.state[NODES]
     if is_output[TRUE]:
         return True, 0
-    covers, count = np.empty(nodes, np.uint8), np.empty(nodes, np.uint16)
-    covers[TRUE], count[TRUE] = 1, 0
+    bits = left << np.uint8(1) | right
+    value = np.empty(nodes, np.uint16)
+    value[TRUE] = 1
     found = 0
     node = 1
     while node < nodes and found == 0:
-        number, below = np.uintp(variable[node]), np.uintp(child[node])
-        covers[node] = right[number] & covers[below]
-        count[node] = count[below] + left[number]
-        if is_output[node]:
-            if covers[node]:
-                return True, 0
-            if count[node] == sides:
-                hit[found] = node
-                found += 1
+        both = np.uint16(bits[np.uintp(variable[node])])
+        below = value[np.uintp(child[node])]
+        own = (below & (np.uint16(0xFFFE) | both)) + (both & np.uint16(2))
+        value[node] = own
+        if own & 1 and is_output[node]:
+            return True, 0
+        if own >> 1 == sides and is_output[node]:
+            hit[found] = node
+            found += 1
         node += 1
     while node < nodes:
-        count[node] = count[np.uintp(child[node])] + left[np.uintp(variable[node])]
-        if is_output[node] and count[node] == sides:
+        own = value[np.uintp(child[node])] + (bits[np.uintp(variable[node])] & np.uint16(2))
+        value[node] = own
+        if own >> 1 == sides and is_output[node]:
             hit[found] = node
             found += 1
         node += 1
@@ -201,7 +207,7 @@ def find_outputs_covered(diagrams: Diagrams, left: Bytes, sides: int, hit: Numbe
     found = 0
     for node in range(1, nodes):
         count[node] = count[np.uintp(child[node])] + left[np.uintp(variable[node])]
-        if is_output[node] and count[node] == sides:
+        if count[node] == sides and is_output[node]:
             hit[found] = node
             found += 1
     return found

@@ -19,7 +19,7 @@ import numpy as np
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Bytes, Labels, Numbers, Offsets
 from tamis.published.boxes import grown
-from tamis.published.mbd.variables import TOP, Variables
+from tamis.published.mbd.variables import CHANGES, TOP, Variables
 
 FREE, EDGES = range(2)
 """The first free edge, or -1; edges that are there."""
@@ -44,6 +44,9 @@ class DependencyCache:
     """The minimal dependencies of the variables of diagrams."""
 
     def __init__(self) -> None:
+        self._state: Offsets | None = None
+        self._changes = 0
+        """Of which variables this is the cache, and how many had come or gone."""
         self._axis = np.full(64, -1, np.int32)
         self._low: Labels = np.zeros(64, np.int64)
         self._high: Labels = np.zeros(64, np.int64)
@@ -60,6 +63,9 @@ class DependencyCache:
 
     def follow(self, variables: Variables) -> None:
         """Take over the variables that came and went."""
+        if variables.state is self._state and variables.state[CHANGES] == self._changes:
+            return
+        self._state, self._changes = variables.state, int(variables.state[CHANGES])
         top = int(variables.state[TOP])
         self._make_room(top)
         axis = np.full(len(self._axis), -1, np.int32)

@@ -72,7 +72,8 @@ class MBD(Index):
         seed: int = 0,
         order: Sequence[int] = (),
     ) -> None:
-        """``order`` has axes from the bottom upwards; what it leaves out is ordered as told."""
+        """``order`` has axes from the bottom upwards; those that it leaves out follow, as
+        ``ordering`` says."""
         if ordering not in (LEARNED, RANDOM):
             raise ValueError(f"ordering={ordering!r}: it is learned or random")
         super().__init__(table)

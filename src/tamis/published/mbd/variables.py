@@ -31,8 +31,9 @@ from tamis.arrays.jit import kernel
 from tamis.arrays.types import Buckets, Bytes, Labels, Numbers, Offsets
 from tamis.published.boxes import UNBOUNDED, Points, grown
 
-TOP, FREE, COUNT = range(3)
-"""One more than the greatest number, the first free one or 0, variables that are there."""
+TOP, FREE, COUNT, CHANGES = range(4)
+"""One more than the greatest number, the first free one or 0, variables that are there, and how
+many have come or gone."""
 
 
 class Variables(NamedTuple):
@@ -65,7 +66,7 @@ def no_variables() -> Variables:
         before=few[3],
         first=np.full(16, -1, np.int32),
         slots=np.full(128, EMPTY, np.int64),
-        state=np.array([1, 0, 0]),
+        state=np.array([1, 0, 0, 0]),
     )
 
 
@@ -136,6 +137,7 @@ def take_variable(variables: Variables, axis: int, low: int, high: int) -> int:
     variables.first[axis] = number
     put_slot(variables.slots, variable_hash(axis, low, high), number)
     state[COUNT] += 1
+    state[CHANGES] += 1
     return int(number)
 
 
@@ -159,6 +161,7 @@ def leave_variable(variables: Variables, number: int) -> None:
     variables.next[number] = variables.state[FREE]
     variables.state[FREE] = number
     variables.state[COUNT] -= 1
+    variables.state[CHANGES] += 1
 
 
 @kernel
