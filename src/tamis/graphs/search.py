@@ -339,20 +339,14 @@ def solutions_of(
 
 @kernel
 def shared_solutions(
-    work: Work,
-    data: Publications,
-    row: int,
-    table: PatternTable,
-    at: int,
-    limit: int,
-    lines: Int32s,
+    work: Work, data: Publications, row: int, table: PatternTable, at: int, lines: Int32s
 ) -> tuple[Int32s, int]:
     """The solutions of the edges of a pattern, whatever its constraints; -1 of too many."""
     if not begin(work, data, row, table, at):
         return lines, 0
     work.state[_BARE] = 1
     lines, found, said = solutions_of(
-        work, data, row, table, at, _SHARED_LINES + 1, min(limit, _SHARED_STEPS), lines
+        work, data, row, table, at, _SHARED_LINES + 1, _SHARED_STEPS, lines
     )
     return lines, -1 if said == EXCEEDED or found > _SHARED_LINES else found
 
@@ -412,9 +406,7 @@ def search(
                 if not table.alike[at]:
                     known = _UNKNOWN
                     if at + 1 < count and table.alike[at + 1]:
-                        shared, known = shared_solutions(
-                            work, data, row, table, at, limits[1], shared
-                        )
+                        shared, known = shared_solutions(work, data, row, table, at, shared)
                 if known != 0 and at < count and table.removed[at] > epoch:
                     most = _ALL if every or table.filtered[at] else 1
                     solutions, status = 0, MATCH
