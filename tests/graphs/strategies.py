@@ -73,13 +73,14 @@ def patterns(tests: st.SearchStrategy[Expression] | None = None) -> st.SearchStr
         st.one_of(variables, variables, st.sampled_from([*IRIS, *LITERALS])),
     )
     return st.builds(
-        _pattern,
+        pattern_with,
         st.lists(triples, min_size=1, max_size=4),
         st.lists(filters() if tests is None else tests, max_size=2),
     )
 
 
-def _pattern(triples: list[Triple], tests: list[Expression]) -> Pattern:
+def pattern_with(triples: list[Triple], tests: list[Expression]) -> Pattern:
+    """A pattern with those filters that speak of no variable but its own."""
     from tamis.graphs.matches import variables_of_filter
 
     bound = {term for triple in triples for term in triple if isinstance(term, Variable)}

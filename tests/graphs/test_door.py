@@ -208,6 +208,29 @@ def test_removed_entries_leave_the_index(
     assert {match.id: match.bindings for match in other.matches(TWO)}["new"]["y"].startswith("x:o")
 
 
+@pytest.mark.parametrize("matcher", ["sieve", "gtopss"])
+def test_what_has_come_and_gone_leaves_nothing_behind(
+    matcher: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "_GONE", 50)
+    engine = Engine(matcher=matcher)
+    engine.subscribe("{ ?x <x:p> <x:o7> ; <x:v> ?v FILTER (?v < 9) }", id="kept")
+    views = []
+    for number in range(400):
+        text = f"{{ ?x <x:p> <x:o{number}> }}"
+        engine.subscribe(text if number % 2 else f"{text} or a = {number}", id=str(number))
+        if number == 8:
+            views = [engine.match_chunks([TWO]), engine.match_chunks([TWO, {"a": 8}])]
+        if number != 8:
+            engine.unsubscribe(str(number))
+    assert sorted(engine.match(TWO)) == ["8", "kept"]
+    assert len(door_of(engine)._index.numbers) < 200
+    assert door_of(engine)._count < 200
+    one, two = (sorted(pair for chunk in view for pair in chunk.pairs()) for view in views)
+    assert one == [(0, "8"), (0, "kept")]
+    assert two == [*one, (1, "8")]
+
+
 def test_what_is_saved_before_any_match_has_its_bindings(tmp_path: Path) -> None:
     engine = Engine()
     engine.subscribe("{ ?x <x:v> ?v FILTER (regex(str(?x), 'a$') && ?v < 9) }", id="filtered")

@@ -18,11 +18,13 @@ from tamis.graphs.index import PatternIndex
 from tamis.graphs.matches import GraphMatches, IndexView
 from tamis.graphs.publications import Encoder
 from tamis.graphs.reader import read_graph
+from tamis.graphs.term_syntax import key_of
 from tamis.model.limits import LIMITS
 from tamis.model.rdf_terms import value_of_term
-from tamis.predicates.expression import Pattern
+from tamis.predicates.expression import Expression, Pattern
+from tamis.predicates.operands import Variable
 from tamis.predicates.truth import TRUE
-from tests.graphs.strategies import Graph, graphs, patterns
+from tests.graphs.strategies import Graph, filters, graphs, pattern_with, patterns
 
 Answers = set[tuple[int, int, frozenset[Any]]]
 
@@ -74,6 +76,47 @@ def test_any_patterns_on_any_graphs(published: list[Graph], some: list[Pattern])
     check(index.view(), published, known)
 
 
+@settings(max_examples=40)
+@given(
+    st.lists(graphs(), min_size=1, max_size=3),
+    patterns(),
+    st.lists(st.lists(filters(), max_size=2), min_size=2, max_size=5),
+    st.sets(st.integers(0, 4), max_size=2),
+)
+def test_patterns_with_the_same_edges(
+    published: list[Graph], base: Pattern, several: list[list[Expression]], gone: set[int]
+) -> None:
+    known = {
+        number: pattern_with(list(base.triples), tests) for number, tests in enumerate(several)
+    }
+    index = PatternIndex()
+    for number, pattern in known.items():
+        index.add(number, pattern)
+    index.settle()
+    (part,) = index.view().parts
+    assert part.table.alike.tolist() == [0] + [1] * (len(known) - 1)
+    check(index.view(), published, known)
+    index.remove(gone & set(known))
+    check(index.view(), published, {n: each for n, each in known.items() if n not in gone})
+
+
+@pytest.mark.parametrize("offers", [0, 3, 400])
+def test_one_join_for_many_constraints(offers: int) -> None:
+    """Whether or not there are few enough solutions to share them."""
+    index = PatternIndex()
+    for number in range(1_000):
+        test = f"?p < {number}" if number % 10 != 5 else f"?p < {number} && regex(str(?x), '1$')"
+        pattern = parse(f"{{ ?x a <x:Offer> ; <x:price> ?p FILTER ({test}) }}")
+        assert isinstance(pattern, Pattern)
+        index.add(number, pattern)
+    index.settle()
+    lines = (f"<x:o{n}> a <x:Offer> ; <x:price> {990 + n} ." for n in range(offers))
+    found = index.view().match_graphs([read_graph("\n".join(lines))], every=True)
+    counts = {int(n): len(found.bindings(pair)) for pair, n in enumerate(found.number)}
+    expected = {n: min(offers, n - 990) for n in range(991, 1_000)} if offers else {}
+    assert counts == (expected | {995: 1} if offers else {})
+
+
 @settings(max_examples=15)
 @given(st.data())
 def test_any_changes(data: st.DataObject) -> None:
@@ -96,6 +139,13 @@ def test_any_changes(data: st.DataObject) -> None:
             index.settle()
         views.append((index.view(), known.copy()))
     assert len(index) == len(known)
+    compacted, kept = index.compacted()
+    assert kept.tolist() == sorted(known)
+    terms = {term for each in known.values() for triple in each.triples for term in triple}
+    assert set(compacted.numbers) == {
+        key_of(each) for each in terms if not isinstance(each, Variable)
+    }
+    views.append((compacted.view(), {n: known[old] for n, old in enumerate(kept.tolist())}))
     for view, then in views:
         check(view, published, then)
 

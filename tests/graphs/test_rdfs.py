@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis import Engine, Event, LimitError, Limits, TaxonomyError, read_graph
+from tamis import Engine, Event, EventError, LimitError, Limits, TaxonomyError, read_graph
 from tamis.graphs.rdfs import Vocabulary, taxonomy_of
 from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, BlankNode, Iri, RdfTriple
 from tests.graphs.strategies import IRIS, PROPERTIES, Graph, graphs
@@ -36,6 +36,18 @@ def test_an_ontology_in_an_engine() -> None:
     assert engine.match(Event({}, graph=graph)) == ["is-a"]
     entailed = Vocabulary(ontology).entailed(graph)
     assert sorted(engine.match(Event({}, graph=entailed))) == ["is-a", "type"]
+
+
+def test_columns_of_documents() -> None:
+    ontology = read_graph(HEAD + ":owns rdfs:range :Chair ; rdfs:subPropertyOf :has .")
+    engine = Engine(limits=Limits(costly=float("inf")))
+    engine.subscribe("{ ?x <http://x/has> ?y . ?y a <http://x/Chair> }", id="has a chair")
+    texts = [HEAD + ":ann :owns [ ] .", None, HEAD + ":ann :sees :it ."]
+    entailed = Vocabulary(ontology).entailed_documents(texts, "turtle")
+    assert list(engine.match_batch([{}] * 3, graphs=texts, format="turtle").pairs()) == []
+    assert list(engine.match_batch([{}] * 3, graphs=entailed).pairs()) == [(0, "has a chair")]
+    with pytest.raises(EventError, match="row 1: "):
+        Vocabulary(ontology).entailed_documents([None, "nonsense"])
 
 
 def closure(vocabulary: Graph, graph: Graph) -> set[RdfTriple]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ from typer.testing import CliRunner
 
 from tamis import Engine, Event, EventError, LimitError, Limits, StorageError
 from tamis.cli.main import app
+from tamis.graphs import rss
 from tamis.graphs.fetching import fetch
 from tamis.graphs.rss import Feeds, items_of
+from tamis.model.rdf_terms import BlankNode
 
 pytest.importorskip("feedparser")
 
@@ -35,7 +39,22 @@ RSS1 = b"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 JAZZ = "{ ?item a rss:item . ?item dc:subject 'jazz' . ?item rss:title ?title }"
 
 
-@pytest.mark.parametrize("document", [RSS2, ATOM, RSS1], ids=["rss 2.0", "atom", "rss 1.0"])
+WORDPRESS = RSS2.replace(
+    b"<rss", b"<?xml version='1.0'?><rss xmlns:content='http://purl.org/rss/1.0/modules/content/'"
+)
+PREFIXED = b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- a <feed> -->" + RSS1.replace(
+    b"rdf:", b"r:"
+).replace(b"xmlns:rdf", b"xmlns:r")
+DOCUMENTS = {
+    "rss 2.0": RSS2,
+    "atom": ATOM,
+    "rss 1.0": RSS1,
+    "rss 2.0 with a module of 1.0": WORDPRESS,
+    "rss 1.0 with another prefix": PREFIXED,
+}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS.keys())
 def test_items_of_all_sorts_of_feeds(document: bytes) -> None:
     engine = Engine(limits=Limits(costly=float("inf")))
     engine.subscribe(JAZZ, id="jazz")
@@ -56,6 +75,13 @@ def test_what_an_item_has() -> None:
     assert len(nested.graph) == 5  # with what is said of the creator, which is a blank node
 
 
+def test_links_that_are_none() -> None:
+    for link in (b"http://[", b"no address", b""):
+        one, _ = items_of(RSS2.replace(b"http://x/1", link))
+        assert one.id == (link.decode() or "One")
+        assert {type(subject) for subject, _, _ in one.graph} == {BlankNode}
+
+
 def test_refusals() -> None:
     for start in (b"<!DOCTYPE rss>", b'<!ENTITY a "b">'):
         with pytest.raises(EventError, match="at byte 0"):
@@ -64,9 +90,10 @@ def test_refusals() -> None:
         items_of(b"<html></html>")
     with pytest.raises(LimitError):
         items_of(RSS2, limits=Limits(document=100))
-    for address in ("ftp://x/", "http://", "http://user@x/"):
+    none = ("ftp://x/", "http://", "http://user@x/", "http://x:y/", "http://x:99999/", "http://[x/")
+    for address in (*none, "http://" + "a" * 300, "http://x/a b"):
         with pytest.raises(EventError):
-            fetch(address)
+            fetch(address, private=True)
 
 
 class Server(HTTPServer):
@@ -86,6 +113,12 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(302, Location="/feed")
         elif self.path == "/circle":
             self._answer(302, Location="/circle")
+        elif self.path == "/astray":
+            self._answer(302, Location="http://[")
+        elif self.path == "/slow":
+            self._drip()
+        elif self.path == "/%C3%BC?a=%20b":
+            self._answer(200, RSS2)
         elif self.path != "/feed":
             self._answer(404)
         elif self.headers["If-None-Match"] == '"1"':
@@ -100,6 +133,15 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _drip(self) -> None:
+        """A byte now and then, for ever."""
+        self.send_response(200)
+        self.end_headers()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b" ")
+                time.sleep(0.02)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
@@ -134,6 +176,11 @@ def test_feeds_over_http(server: Server, tmp_path: Path) -> None:
         again.new_items(place(server, "/circle"))
     with pytest.raises(EventError, match="404"):
         again.new_items(place(server, "/nothing"))
+    with pytest.raises(EventError, match="cannot read"):
+        again.new_items(place(server, "/astray"))
+    assert fetch(place(server, "/ü?a=%20b"), private=True).body == RSS2
+    with pytest.raises(EventError, match="takes longer than"):
+        fetch(place(server, "/slow"), within=0.3, private=True)
     with pytest.raises(LimitError):
         fetch(address, most=100, private=True)
     with pytest.raises(EventError, match="not a public address"):
@@ -147,9 +194,29 @@ def test_items_come_once(tmp_path: Path) -> None:
     assert len(feeds.new_items(str(feed))) == 2
     feed.write_bytes(RSS2.replace(b"http://x/1", b"http://x/3"))
     assert [item.id for item in feeds.new_items(str(feed))] == ["http://x/3"]
-    (tmp_path / "state").write_text("[]")
-    with pytest.raises(StorageError, match="delete it"):
-        Feeds(tmp_path / "state")
+    for state in ("[]", "{", '{"feed": 5}', '{"feed": {"seen": 5}}'):
+        (tmp_path / "state").write_text(state)
+        with pytest.raises(StorageError, match="delete it"):
+            Feeds(tmp_path / "state")
+
+
+def test_what_a_feed_has_now_is_never_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rss, "_REMEMBERED", 1)
+    feed = tmp_path / "feed.rss"
+    feed.write_bytes(RSS2)
+    feeds = Feeds()
+    assert len(feeds.new_items(str(feed))) == 2
+    assert feeds.new_items(str(feed)) == []
+    for number in range(3):
+        feed.write_bytes(RSS2.replace(b"http://x/1", b"http://x/%d" % (5 + number)))
+        assert len(feeds.new_items(str(feed))) == 1
+    feed.write_bytes(b"<rss")
+    with pytest.raises(EventError):
+        feeds.new_items(str(feed))
+    feed.write_bytes(RSS2.replace(b"http://x/1", b"http://x/7"))
+    assert feeds.new_items(str(feed)) == []
 
 
 @pytest.mark.filterwarnings("ignore::tamis.CostlyWarning")

@@ -18,6 +18,8 @@ from tamis.language.json_form import from_json, to_json
         "prefix ex: <http://x/> # one\n select ?a WHERE { ?a ex:p ?b FILTER (?b > 5) } # end",
         "prefix ex: <http://x/> SELECT DISTINCT ?a ?b { ?a ex:p ?b . FILTER (?b > 5) }",
         "prefix ex: <http://x/> SELECT * where{ ?a ex:p ?b FILTER(?b > 5) }",
+        "prefix ex: <http://x/> SELECT*WHERE{ ?a ex:p ?b FILTER(?b > 5) }",
+        "# a {\nprefix ex: <http://x/>\nSELECT # b\n?a $b #\nWHERE #c\n{ ?a ex:p ?b FILTER (?b > 5) }",
     ],
 )
 def test_queries(query: str) -> None:
@@ -28,7 +30,11 @@ def test_queries(query: str) -> None:
     ("query", "problem"),
     [
         ("CONSTRUCT { ?a ?b ?c } WHERE { ?a ?b ?c }", "line 1, column 1: 'CONSTRUCT'"),
-        ("SELECT (count(*) as ?n) { ?a ?b ?c }", "column 1: 'SELECT'"),
+        ("SELECT (count(*) as ?n) { ?a ?b ?c }", "column 8: '('"),
+        ("SELECT ?a FROM <x:g> WHERE { ?a ?b ?c }", "column 11: 'FROM' in a query"),
+        ("BASE <http://x/> ASK { <a> ?b ?c }", "column 1: 'BASE'"),
+        ("SELECT { ?a ?b ?c }", "column 8: '{'"),
+        ("ASK { ?a ?b ?c FILTER NOT EXISTS { ?a ?b 5 } }", "column 23: NOT EXISTS"),
         ("SELECT * { ?a ?b ?c } ORDER BY ?a", "column 23: 'ORDER' after the pattern"),
         ("ASK { ?a ?b ?c } LIMIT 1", "column 18: 'LIMIT' after the pattern"),
         ("ASK { OPTIONAL { ?a ?b ?c } }", "column 7: OPTIONAL"),
@@ -38,7 +44,8 @@ def test_queries(query: str) -> None:
         ("ASK { ?a <x:p> ?c FILTER (lang(?c) = 'en') }", "column 27: the function lang"),
         ("ASK { ?a <x:p> ?c", "expected"),
         ("ASK { ?a <x:p> '}' } and a = 1", "'AND' after the pattern"),
-        ("", "'the end'"),
+        ("", "the end in a query"),
+        ("select ?a where", "column 16: the end in a query"),
     ],
 )
 def test_queries_that_are_refused(query: str, problem: str) -> None:

@@ -124,6 +124,35 @@ def test_filters_stand_between_triples(text: str) -> None:
     assert read(text) == Pattern(((S, P, V),), (FILTER,))
 
 
+def test_blank_nodes_with_properties() -> None:
+    text = "{ ?s ?p [ a ?o ; ?p ?s, [] ] . [ ?p ?s ] . [ ?p ?o ] a ?t FILTER (?s < 5) }"
+    short = "{ _:b a ?o . _:b ?p ?s, _:c . ?s ?p _:b . _:d ?p ?s . _:e ?p ?o . _:e a ?t }"
+
+    def shape(pattern: Pattern) -> list[list[str]]:
+        return [[str(term).rpartition("_")[2] for term in triple] for triple in pattern.triples]
+
+    assert shape(read(text)) == shape(read(short))
+    assert parse(str(parse(text))) == parse(text)
+
+
+def test_a_filter_that_is_a_function_needs_no_parentheses() -> None:
+    text = "{{ ?s ?p ?o FILTER {} . ?o ?p ?s FILTER (?s < 5) }} and a = 1"
+    for function in ("regex(?o, '[)]', 'i')", "STRSTARTS (str(?o), '(')", "bound(?o)"):
+        assert parse(text.format(function)) == parse(text.format(f"({function})"))
+    for function, column in (("str(?o)", 19), ("regex(?o)", 27), ("hello(?o)", 19)):
+        with pytest.raises(ParseError) as caught:
+            parse(text.format(function))
+        assert caught.value.column == column
+
+
+def test_an_exclamation_mark_is_stronger_than_a_comparison() -> None:
+    for text in ("!(?s = 5)", "!bound(?s)", "!!(?s in (5))", "!regex(?s, 'a') && ?s = 5"):
+        assert str(parse(f"{{ ?s ?p ?o FILTER ({text}) }}"))
+    for text in ("!?s = 5", "! ?s in (5)", "!(?s) = 5", "!5 < ?s", "!?s"):
+        with pytest.raises(ParseError, match=r"put the test in parentheses: !\(…\)"):
+            parse(f"{{ ?s ?p ?o FILTER ({text}) }}")
+
+
 def test_filters_keep_their_order() -> None:
     text = "{ ?s ?p ?o FILTER (?s < 5 && ?o = 'x)') ?o ?p ?s FILTER (!(?s = ?o)) }"
     pattern = parse(text)
@@ -185,7 +214,8 @@ ONLY = "only basic graph patterns and FILTER are supported"
         ("{ ?s (ex:p) ?o }", 6),
         ("{ ?s ?p (1 2) }", 9),
         ("{ (1 2) ?p ?s }", 3),
-        ("{ ?s ?p [ a ?o ] }", 9),
+        ("{ ?s ?p ?o FILTER NOT EXISTS { ?s ?p ?o } }", 19),
+        ("{ ?s ?p ?o FILTER exists { ?s ?p ?o } }", 19),
         ("{ { ?s ?p ?o } }", 3),
         ("{ ?s ?p ?o OPTIONAL { ?s ?p ?o } }", 12),
         ("{ ?s ?p ?o . union }", 14),
@@ -236,7 +266,11 @@ def test_what_goes_beyond_basic_graph_patterns_is_refused(text: str, column: int
         ("{ ?s ?p 'x'@abcdefghi }", "not a language tag", 12),
         ("{ ?s ?p 'x'^^5 }", "the IRI of a datatype", 14),
         ("{ ?s ?p 'x'^^<t> }", "not an absolute IRI", 14),
-        ("{ ?s ?p ?o FILTER regex(?o) }", "'(' after FILTER", 19),
+        ("{ ?s ?p ?o FILTER regex }", "'(' after FILTER", 19),
+        ("{ ?s ?p [ a ?o }", "expected ']', found '}'", 16),
+        ("{ ?s ?p [ ?o ] }", "expected an object, found ']'", 14),
+        ("{ ?s [ a ?o ] ?p }", "a property is an IRI or a variable", 6),
+        ("{ ?s ?p" + 51 * " [ ?p" + " ?o" + 51 * " ]" + " }", "nested more than 50 levels", 259),
         ("{ ?s ?p ?o FILTER", "'(' after FILTER", 18),
         ("{ ?x ?p ?o FILTER (?s < 5) }", "?s in a FILTER is not in any triple", 19),
     ],

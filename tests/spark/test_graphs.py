@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tamis import TamisError
+from tamis import TamisError, read_graph
+from tamis.graphs.rdfs import Vocabulary
 from tamis.spark import match
-from tamis.spark.graphs import documents_of_quads, items_of_feeds
+from tamis.spark.graphs import documents_of_quads, entailed, items_of_feeds
 from tests.graphs.test_documents import EXPECTED, ROWS, SUBSCRIPTIONS, TEXTS, engine_with
 
 if TYPE_CHECKING:
@@ -71,6 +72,18 @@ def test_a_pattern_that_attributes_lead_to(spark: SparkSession) -> None:
     assert pairs(found) == {(1, "unsold")}
     with pytest.raises(TamisError, match="name the column of RDF documents"):
         match(events, subscriptions)
+
+
+def test_entailment(spark: SparkSession) -> None:
+    ontology = "<x:throne> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <x:chair> ."
+    events = spark.createDataFrame(
+        [(1, "<x:a> a <x:throne> .", 5), (2, None, 6)], "id long, rdf string, other long"
+    )
+    chairs = table(spark, [("chairs", "{ ?x a <x:chair> }")])
+    assert pairs(match(events, chairs, graph="rdf", graph_format="turtle")) == set()
+    more = entailed(events, Vocabulary(read_graph(ontology)), graph_format="turtle")
+    assert [row.other for row in more.orderBy("id").collect()] == [5, 6]
+    assert pairs(match(more, chairs, graph="rdf")) == {(1, "chairs")}
 
 
 def test_what_is_wrong_with_a_document(spark: SparkSession) -> None:

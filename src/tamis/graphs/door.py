@@ -9,7 +9,7 @@ bindings are those of the pattern. All else stays open. Entries have numbers of 
 subscription may have several.
 
 A removal is a matter of the snapshot (``Snapshot.died``); entries leave the index later, many at
-once.
+once. When most numbers belong to entries that have left, the others are numbered again.
 """
 
 from __future__ import annotations
@@ -97,11 +97,18 @@ class PatternDoor(Lockable):
         with self._lock:
             self._gone += slots
             if len(self._gone) > max(_GONE, len(self) // 8):
-                gone = np.isin(self._slot[: self._count], self._gone)
-                there = self._index.holds(np.arange(self._count))
-                self._index.remove(np.flatnonzero(gone & there))
+                self._drop(np.isin(self._slot[: self._count], self._gone))
                 self._gone = []
                 self._view = None
+
+    def _drop(self, gone: Flags) -> None:
+        """Take entries out of the index."""
+        there = self._index.holds(np.arange(self._count))
+        self._index.remove(np.flatnonzero(gone & there))
+        if self._count > 2 * len(self) + _GONE:
+            self._index, kept = self._index.compacted()
+            self._slot, self._kind = self._slot[kept], self._kind[kept]
+            self._count = len(kept)
 
     def view(self) -> PatternDoorView:
         """What there is now."""
@@ -124,9 +131,9 @@ class PatternDoor(Lockable):
         assert isinstance(other, PatternDoor)
         with self._lock:
             other.restore(self.arrays())
-        other._slot = slots[other._slot].astype(np.int32)
-        there = other._index.holds(np.arange(other._count))
-        other._index.remove(np.flatnonzero(there & (other._slot < 0)))
+        with other._lock:
+            other._slot = slots[other._slot].astype(np.int32)
+            other._drop(other._slot < 0)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything as flat arrays."""
@@ -175,11 +182,14 @@ class PatternDoorView(NamedTuple):
         """The subscriptions whose patterns the graphs of events have."""
         if batch.table is not None and batch.graphs is None:
             return DoorPairs(joined([]), np.zeros(0, bool))
-        parts = batch.parts(_ROWS)
-        found = [_Found(self, part).pairs().shifted(start) for start, part in parts]
-        pairs = distinct_pairs(found)
-        twice = self.slot[self.kind >= _SHARED]
-        return DoorPairs(pairs, np.isin(pairs.slot, twice))
+        several: list[Pairs] = []
+        shared = [np.empty(0, np.int32)]
+        for start, part in batch.parts(_ROWS):
+            found = _Found(self, part)
+            several.append(found.pairs().shifted(start))
+            shared += found.shared
+        pairs = distinct_pairs(several)
+        return DoorPairs(pairs, np.isin(pairs.slot, np.concatenate(shared)))
 
 
 class _Found:
@@ -189,6 +199,8 @@ class _Found:
         self._view = view
         self._batch = batch
         self._trials: dict[int, Trial] = {}
+        self.shared: list[Slots] = []
+        """The subscriptions among the pairs that boxes find too."""
 
     def pairs(self) -> Pairs:
         """The pairs that match, and those that are open."""
@@ -212,13 +224,17 @@ class _Found:
 
     def _all_open(self, row: int) -> Pairs:
         """All entries, for a graph with more terms than the index can number."""
-        self._view.fallbacks.count("a graph with more terms than the index can number", 1)
-        return _open(row, self._view.slots())
+        view = self._view
+        view.fallbacks.count("a graph with more terms than the index can number", 1)
+        self.shared.append(view.slot[view.kind >= _SHARED])
+        return _open(row, view.slots())
 
     def _decided(self, rows: Int32s, matches: GraphMatches) -> Pairs:
         """What is said of the pairs that the index has found."""
         row, slot = rows[matches.row], self._view.slot[matches.number]
-        kind = self._view.kind[matches.number] & ~_SHARED
+        kind = self._view.kind[matches.number]
+        self.shared.append(slot[kind >= _SHARED])
+        kind = kind & ~_SHARED
         kept, open_ = np.ones(len(row), bool), (kind == _OPEN) | matches.exceeded
         said = np.empty(len(row), np.object_)
         for pair in range(len(row)):

@@ -249,6 +249,28 @@ class PatternIndex(Lockable):
             segment = self._segments[0] if self._segments else empty_table(0, 0, 0, 0)
             return segment, self.numbers, self.filters
 
+    def compacted(self) -> tuple[PatternIndex, Int64s]:
+        """A copy of what is left, numbered from 0 on, whose dictionary has no other terms; and the
+        present number of each pattern, ascending."""
+        with self._lock:
+            segment, numbers, filters = self.contents()
+            kept = np.sort(segment.number).astype(np.int64)
+            terms = np.unique(segment.edges[segment.edges >= 0])
+            edges = np.where(
+                segment.edges >= 0, np.searchsorted(terms, segment.edges), segment.edges
+            )
+            keys = list(numbers)
+            made = type(self)(self.limits)
+            made.numbers = {keys[term]: number for number, term in enumerate(terms.tolist())}
+            made.filters = {
+                int(np.searchsorted(kept, number)): each
+                for number, each in filters.items()
+                if number in self
+            }
+            number = np.searchsorted(kept, segment.number).astype(np.int32)
+            made.install(segment._replace(edges=edges.astype(np.int32), number=number))
+            return made, kept
+
     @classmethod
     def restored(
         cls,

@@ -1,8 +1,9 @@
 """G-ToPSS behind the door of patterns, so that an engine can match with it.
 
 The patterns are kept as in ``PatternIndex``, which knows files, snapshots and removals. GM takes
-them in when the next publication comes, and finds the candidates instead of the rarest edge. What
-it finds is left open, since G-ToPSS gives no bindings and knows no filters but comparisons.
+them in when somebody looks, and finds the candidates instead of the rarest edge. Since views share
+it, patterns that were removed stay in it until the index is compacted. What it finds is left open,
+since G-ToPSS gives no bindings and knows no filters but comparisons.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ class MergedIndex(PatternIndex):
     def view(self, taxonomy: Taxonomy | None = None) -> MergedView:  # type: ignore[override]
         """What there is now."""
         with self._lock:
+            for number in range(self._merged.size, self._next):
+                if number in self:
+                    self._merged.insert(number, self._pattern(number))
             return MergedView(super().view(taxonomy), self, self._next)
 
     def candidates(self, publications: EncodedPublications) -> list[list[int]]:
         """The numbers of the patterns that publications match, for all that GM can tell."""
         with self._lock:
-            for number in range(self._merged.size, self._next):
-                if number in self:
-                    self._merged.insert(number, self._pattern(number))
             return self._merged.match(publications.arrays)
 
     def _pattern(self, number: int) -> EncodedPattern:

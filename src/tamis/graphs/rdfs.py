@@ -3,6 +3,7 @@
     engine = Engine(taxonomy=taxonomy_of(read_graph(ontology)))        # is-a constraints
     vocabulary = Vocabulary(read_graph(ontology))                      # RDFS entailment
     engine.match(Event({}, graph=vocabulary.entailed(graph)))
+    engine.match_batch(events, graphs=vocabulary.entailed_documents(texts, "turtle"))
 
 Without a vocabulary patterns are matched by simple entailment. ``entailed`` adds to a graph what
 the rules rdfs2 (domains), rdfs3 (ranges), rdfs7 (subproperties) and rdfs9 (subclasses) say of it;
@@ -13,11 +14,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tamis.errors import LimitError
+from tamis.graphs.documents import DocumentColumn
+from tamis.graphs.term_syntax import document_of
 from tamis.model.limits import LIMITS, Limits
 from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, BlankNode, Iri, RdfTerm, RdfTriple
 from tamis.model.taxonomy.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _RDFS = PREFIXES["rdfs"]
 _SUBCLASS, _SUBPROPERTY = _RDFS + "subClassOf", _RDFS + "subPropertyOf"
@@ -66,6 +73,15 @@ class Vocabulary:
                     "entailed ones included"
                 )
         return frozenset(found)
+
+    def entailed_documents(self, documents: Any, format: str = "n-triples") -> pa.Array[Any]:
+        """A column of RDF documents with the triples that follow, as N-Triples."""
+        import pyarrow as pa
+
+        column = DocumentColumn(documents, format, self._limits)
+        graphs = (column.graph(row) for row in range(len(column)))
+        texts = [None if graph is None else document_of(self.entailed(graph)) for graph in graphs]
+        return pa.array(texts, pa.string())
 
     def _consequences(self, triple: RdfTriple) -> Iterable[RdfTriple]:
         """What follows from one triple in one step, of classes in all."""

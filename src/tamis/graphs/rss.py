@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tamis.errors import EventError, MissingExtraError, StorageError, SubscriptionError
-from tamis.graphs.fetching import fetch
+from tamis.graphs.fetching import Response, fetch
 from tamis.graphs.reader import read_graph
 from tamis.model.limits import LIMITS, Limits, check_limit
 from tamis.model.rdf_terms import (
@@ -35,8 +35,12 @@ from tamis.model.rdf_terms import (
 RSS, DC = PREFIXES["rss"], PREFIXES["dc"]
 _ITEM = Iri(RSS + "item")
 _DECLARED = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
+_RDF = re.compile(rb"(?:\xef\xbb\xbf|\s|<\?.*?\?>|<!--.*?-->)*+<(?:[\w.-]+:)?RDF\s[^>]*", re.DOTALL)
+"""The beginning of an RDF document up to the end of its first tag, where its namespaces are."""
+_RSS_1 = re.compile(rb"""["']http://purl\.org/rss/1\.0/["']""")
 _REMEMBERED = 10_000
-"""Items of one feed that are remembered, the latest; a feed rarely has more than a hundred."""
+"""Items of one feed that are remembered, besides those that it has now: the latest that it had. A
+feed rarely has more than a hundred."""
 
 
 class Item(NamedTuple):
@@ -55,7 +59,8 @@ def items_of(document: bytes, *, base: str = "", limits: Limits = LIMITS) -> lis
             f"the feed declares a document type or an entity at byte {declared.start()}, "
             "which is refused"
         )
-    if b"http://purl.org/rss/1.0/" in document[:4_096]:
+    start = _RDF.match(document)
+    if start and _RSS_1.search(start[0]):
         return list(
             _items_of_rdf(read_graph(document, "rss 1.0", base=base or None, limits=limits))
         )
@@ -127,16 +132,23 @@ def _items_of_entries(entries: list[Any], base: str) -> Iterator[Item]:
 
 
 def _iri(text: Any) -> Iri | None:
-    if not isinstance(text, str) or not urlsplit(text).scheme:
+    if not isinstance(text, str):
         return None
     try:
-        return Iri(text)
-    except SubscriptionError:
+        return Iri(text) if urlsplit(text).scheme else None
+    except (SubscriptionError, ValueError):
         return None
 
 
 def _literal(text: str) -> RdfLiteral:
     return RdfLiteral(text.encode("utf-8", "replace").decode())
+
+
+def _is_memory(state: Any) -> bool:
+    """Whether this is what ``Feeds`` remembers."""
+    return isinstance(state, dict) and all(
+        isinstance(each, dict) and isinstance(each.get("seen"), list) for each in state.values()
+    )
 
 
 class Feeds:
@@ -161,38 +173,39 @@ class Feeds:
                 self._state = json.loads(state.read_text("utf-8"))
             except ValueError as error:
                 raise StorageError(f"{state} is not the memory of feeds: delete it") from error
-            if not isinstance(self._state, dict):
+            if not _is_memory(self._state):
                 raise StorageError(f"{state} is not the memory of feeds: delete it")
 
     def new_items(self, feed: str) -> list[Item]:
         """The items of a feed, a file or an address, that were not given before."""
-        memory = self._state.setdefault(feed, {"seen": []})
-        document, base = self._document(feed, memory)
-        if document is None:
+        memory = self._state.get(feed, {"seen": []})
+        found = self._response(feed, memory)
+        if found.body is None:
             return []
+        items: dict[str, Item] = {}
+        for item in items_of(found.body, base=found.address, limits=self._limits):
+            items.setdefault(item.id, item)
         seen = dict.fromkeys(memory["seen"])
-        new: dict[str, Item] = {}
-        for item in items_of(document, base=base, limits=self._limits):
-            if item.id not in seen:
-                new.setdefault(item.id, item)
-        memory["seen"] = [*seen, *new][-_REMEMBERED:]
-        return list(new.values())
+        earlier = [id for id in seen if id not in items]
+        self._state[feed] = {
+            "seen": [*earlier[-_REMEMBERED:], *items],
+            "etag": found.etag,
+            "modified": found.modified,
+        }
+        return [item for id, item in items.items() if id not in seen]
 
-    def _document(self, feed: str, memory: dict[str, Any]) -> tuple[bytes | None, str]:
-        if urlsplit(feed).scheme not in ("http", "https"):
+    def _response(self, feed: str, memory: dict[str, Any]) -> Response:
+        if not feed.startswith(("http://", "https://")):
             path = Path(feed)
             check_limit(path.stat().st_size, self._limits.document, "bytes in one feed")
-            return path.read_bytes(), path.resolve().as_uri()
-        found = fetch(
+            return Response(path.resolve().as_uri(), path.read_bytes())
+        return fetch(
             feed,
             etag=memory.get("etag"),
             modified=memory.get("modified"),
             most=self._limits.document,
             private=self._private,
         )
-        if found.body is not None:
-            memory["etag"], memory["modified"] = found.etag, found.modified
-        return found.body, found.address
 
     def save(self) -> None:
         """Write what is remembered."""

@@ -6,6 +6,9 @@ it is a depth-first join over its edges in their order: the constants must be te
 publication, then each edge is the range of triples that agree with what is bound so far. A
 constraint is tested as soon as its variable is bound.
 
+Patterns of a segment with the same edges stand together. They are joined once, without their
+constraints, and each tests its own on the solutions that there are, if these are not too many.
+
 A publication of n triples costs O(n log n) and a few lookups for each triple, whatever the number
 of patterns; a candidate costs O(log n) for each triple that it tries, of which there are at most
 ``limit``. A candidate beyond that is reported as such.
@@ -27,7 +30,11 @@ from tamis.graphs.table import PatternTable, find_slot, hash_of
 MATCH, RECHECK, EXCEEDED = range(3)
 """What is said of a candidate: it matches; the oracle has to look at its constraints, since a
 number is beyond doubles; it tries more triples than the limit allows."""
-_DEPTH, _STEPS, _RECHECK = range(3)
+_DEPTH, _STEPS, _RECHECK, _BARE = range(4)
+_SHARED_LINES, _SHARED_STEPS = 256, 4_096
+"""Solutions of several patterns together, and triples tried for them, at most: beyond that the
+constraints of each may save more than the others share."""
+_UNKNOWN = -1
 _LOW = (1 << 21) - 1
 _ALL = 1 << 62
 
@@ -72,7 +79,7 @@ def new_work(edges: int) -> Work:
         np.empty(edges, np.int64),
         np.empty(edges, np.int64),
         np.empty(edges, np.int64),
-        np.empty(3, np.int64),
+        np.zeros(4, np.int64),
     )
 
 
@@ -194,7 +201,7 @@ def satisfied(
 ) -> bool:
     """Whether the constraints on what was just bound hold."""
     bound = work.bound[depth]
-    if not bound:
+    if not bound or work.state[_BARE]:
         return True
     for place in range(3):
         if not bound >> place & 1:
@@ -304,6 +311,79 @@ def names_of(data: Publications, row: int) -> Int64s:
 
 
 @kernel
+def solutions_of(
+    work: Work,
+    data: Publications,
+    row: int,
+    table: PatternTable,
+    at: int,
+    most: int,
+    limit: int,
+    lines: Int32s,
+) -> tuple[Int32s, int, int]:
+    """The solutions of a pattern by itself: their terms, how many they are, and what is said of
+    them. There are at most so many, unless the oracle has to choose among all of them."""
+    size, found, said = table.variables[at], 0, 1
+    while found < most or work.state[_RECHECK]:
+        said = advance(work, data, row, table, at, limit)
+        if said <= 0:
+            break
+        lines = grown(lines, (found + 1) * size)
+        for v in range(size):
+            lines[found * size + v] = work.binding[v]
+        found += 1
+    if said < 0:
+        return lines, 0, EXCEEDED
+    return lines, found, RECHECK if work.state[_RECHECK] else MATCH
+
+
+@kernel
+def shared_solutions(
+    work: Work, data: Publications, row: int, table: PatternTable, at: int, lines: Int32s
+) -> tuple[Int32s, int]:
+    """The solutions of the edges of a pattern, whatever its constraints; -1 of too many."""
+    if not begin(work, data, row, table, at):
+        return lines, 0
+    work.state[_BARE] = 1
+    lines, found, said = solutions_of(
+        work, data, row, table, at, _SHARED_LINES + 1, _SHARED_STEPS, lines
+    )
+    return lines, -1 if said == EXCEEDED or found > _SHARED_LINES else found
+
+
+@kernel
+def chosen_solutions(
+    data: Publications,
+    row: int,
+    table: PatternTable,
+    at: int,
+    most: int,
+    shared: Int32s,
+    count: int,
+    lines: Int32s,
+) -> tuple[Int32s, int, int]:
+    """Those of shared solutions that satisfy the constraints of a pattern, as ``solutions_of``."""
+    size, found, status = table.variables[at], 0, MATCH
+    for line in range(count):
+        holds = True
+        for c in range(table.first_constraint[at], table.first_constraint[at + 1]):
+            term = data.first_term[row] + shared[line * size + table.constraint[c, 0]]
+            kind = data.classes[term]
+            if kind == UNDECIDED:
+                status = RECHECK
+            elif not _holds(kind, data.values[term], table.constraint[c, 1], table.bound[c]):
+                holds = False
+                break
+        if holds:
+            lines = grown(lines, (found + 1) * size)
+            lines[found * size : (found + 1) * size] = shared[line * size : (line + 1) * size]
+            found += 1
+            if found >= most and status == MATCH:
+                break
+    return lines, found, status
+
+
+@kernel
 def search(
     data: Publications, table: PatternTable, count: int, epoch: int, every: bool, limits: Int64s
 ) -> Found:
@@ -312,6 +392,7 @@ def search(
     try."""
     work = new_work(limits[0])
     heads = np.empty(64, np.int32)
+    lines, shared = np.empty(64, np.int32), np.empty(64, np.int32)
     rows, places, statuses = np.empty(64, np.int32), np.empty(64, np.int32), np.empty(64, np.int8)
     first, bindings = np.zeros(64, np.int64), np.empty(256, np.int32)
     found, filled = 0, 0
@@ -320,30 +401,31 @@ def search(
         heads, met = candidate_heads(data, row, table, names, heads)
         for h in range(met):
             at = heads[h]
+            known = _UNKNOWN
             while at >= 0:
-                if at < count and table.removed[at] > epoch and begin(work, data, row, table, at):
-                    size = table.variables[at]
-                    start = filled
-                    solutions = 0
-                    said = advance(work, data, row, table, at, limits[1])
-                    while said > 0:
-                        solutions += 1
+                if not table.alike[at]:
+                    known = _UNKNOWN
+                    if at + 1 < count and table.alike[at + 1]:
+                        shared, known = shared_solutions(work, data, row, table, at, shared)
+                if known != 0 and at < count and table.removed[at] > epoch:
+                    most = _ALL if every or table.filtered[at] else 1
+                    solutions, status = 0, MATCH
+                    if known > 0:
+                        lines, solutions, status = chosen_solutions(
+                            data, row, table, at, most, shared, known, lines
+                        )
+                    elif begin(work, data, row, table, at):
+                        lines, solutions, status = solutions_of(
+                            work, data, row, table, at, most, limits[1], lines
+                        )
+                    if solutions or status == EXCEEDED:
+                        size = solutions * table.variables[at]
                         bindings = grown(bindings, filled + size)
-                        for v in range(size):
-                            bindings[filled + v] = work.binding[v]
+                        bindings[filled : filled + size] = lines[:size]
                         filled += size
-                        if not (every or table.filtered[at] or work.state[_RECHECK]):
-                            break
-                        said = advance(work, data, row, table, at, limits[1])
-                    if said < 0:
-                        filled = start
-                    if solutions or said < 0:
                         rows, places = grown(rows, found + 1), grown(places, found + 1)
                         statuses, first = grown(statuses, found + 1), grown(first, found + 2)
-                        rows[found], places[found] = row, at
-                        statuses[found] = (
-                            EXCEEDED if said < 0 else (RECHECK if work.state[_RECHECK] else MATCH)
-                        )
+                        rows[found], places[found], statuses[found] = row, at, status
                         found += 1
                         first[found] = filled
                 at = table.next[at]

@@ -20,7 +20,7 @@ from tamis.arrays.array_writer import save_arrays
 from tamis.arrays.string_file import string_arrays, strings_of
 from tamis.errors import StorageError
 from tamis.graphs.index import Filters, PatternIndex
-from tamis.graphs.table import PatternTable
+from tamis.graphs.table import PatternTable, mark_alike
 from tamis.language.json_form import from_json, to_json
 from tamis.model.limits import LIMITS, Limits
 from tamis.predicates.expression import Pattern
@@ -29,6 +29,7 @@ from tamis.predicates.operands import Variable
 CONTENT = "tamis patterns"
 LAYOUT = 1
 """Another number when the arrays of a table change."""
+_KEPT = tuple(name for name in PatternTable._fields if name != "alike")
 
 
 def save_index(path: str | os.PathLike[str], index: PatternIndex) -> None:
@@ -41,7 +42,7 @@ def arrays_of_index(index: PatternIndex) -> dict[str, NDArray[Any]]:
     import pyarrow as pa
 
     segment, numbers, filters = index.contents()
-    arrays: dict[str, Any] = {f"table/{name}": array for name, array in segment._asdict().items()}
+    arrays: dict[str, Any] = {f"table/{name}": getattr(segment, name) for name in _KEPT}
     arrays |= string_arrays(pa.array(list(numbers), pa.large_string()), "terms")
     texts = [json.dumps(to_json(_carrier(each))) for each in filters.values()]
     arrays |= string_arrays(pa.array(texts, pa.large_string()), "filters")
@@ -70,7 +71,9 @@ def index_of_arrays(
     verify: bool = False,
 ) -> PatternIndex:
     """The index of ``arrays_of_index``; the arrays stay where they are."""
-    table = PatternTable(**{name: arrays[f"table/{name}"] for name in PatternTable._fields})
+    kept = {name: arrays[f"table/{name}"] for name in _KEPT}
+    table = PatternTable(**kept, alike=np.zeros(len(kept["number"]), np.int8))
+    mark_alike(table)
     terms = strings_of(arrays, "terms", verify).to_pylist()
     texts = strings_of(arrays, "filters", verify).to_pylist()
     numbers = arrays["filters/numbers"].tolist()

@@ -12,7 +12,8 @@ like it, where an edge with a variable counts for more (``_WEIGHTS``).
 
 Chains begin with the last pattern that was added. A reader that knows how many patterns there were
 passes over those behind, so that one thread may add while others read. In a finished segment the
-patterns of a chain stand together.
+patterns of a chain stand together, and those among them with the same edges side by side: they are
+joined once for all (``alike``), and only their constraints are tested one by one.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ class PatternTable(NamedTuple):
     bound: Float64s
     """The number that each constraint compares with."""
     next: Int32s
+    alike: Int8s
+    """1 where a pattern has the edges of the one before it, which leads to it; not in files."""
     number: Numbers
     removed: Int64s
     """The epoch in which each was removed."""
@@ -69,6 +72,7 @@ def empty_table(patterns: int, edges: int, constraints: int, keys: int) -> Patte
         np.empty((constraints, 2), np.int32),
         np.empty(constraints, np.float64),
         np.empty(patterns, np.int32),
+        np.zeros(patterns, np.int8),
         np.empty(patterns, np.int32),
         np.full(patterns, NEVER, np.int64),
         np.full(1 << max(4, int(keys / LOAD).bit_length()), EMPTY, np.int64),
@@ -124,12 +128,13 @@ def discount(table: PatternTable, places: Int64s, counts: Int32s) -> None:
 
 @kernel
 def order_edges(edges: Int32s, counts: Int32s) -> None:
-    """Put the access edge of one pattern first, then always what has the most bound places."""
+    """Put the access edge of one pattern first, then always what has the most bound places. The
+    order that the edges had before says nothing."""
     best, least = 0, np.int64(np.iinfo(np.int64).max)
     for e in range(len(edges)):
         s, p, o = edges[e]
         cost = _WEIGHTS[mask_of(s, p, o)] * max(1, counts[hash_of(s, p, o) & len(counts) - 1])
-        if cost < least:
+        if cost < least or (cost == least and _is_less(edges[e], edges[best])):
             best, least = e, cost
     _swap(edges, 0, best)
     for done in range(1, len(edges) - 1):
@@ -138,9 +143,17 @@ def order_edges(edges: Int32s, counts: Int32s) -> None:
             bound = 0
             for place in range(3):
                 bound += 1 + (place != 1) if _is_bound(edges, done, edges[e, place]) else 0
-            if bound > most:
+            if bound > most or (bound == most and _is_less(edges[e], edges[best])):
                 best, most = e, bound
         _swap(edges, done, best)
+
+
+@kernel
+def _is_less(edge: Int32s, other: Int32s) -> bool:
+    for place in range(3):
+        if edge[place] != other[place]:
+            return bool(edge[place] < other[place])
+    return False
 
 
 @kernel
@@ -231,19 +244,45 @@ def access_hashes(table: PatternTable, counts: Int32s, ordered: bool) -> Int64s:
 
 
 @kernel
+def edge_hashes(table: PatternTable) -> Int64s:
+    """A hash of all edges of each pattern, in their order."""
+    hashes = np.empty(len(table.number), np.int64)
+    for at in range(len(hashes)):
+        hash = SEED
+        for e in range(table.first[at], table.first[at + 1]):
+            for place in range(3):
+                hash = mixed(hash, table.edges[e, place] + (1 << 30))
+        hashes[at] = hash
+    return hashes
+
+
+@kernel
 def chain_all(table: PatternTable) -> None:
     """Chain all patterns, from the last to the first, so that neighbours follow each other."""
     for at in range(len(table.number) - 1, -1, -1):
         chain(table, at)
 
 
+@kernel
+def mark_alike(table: PatternTable) -> None:
+    """Mark the patterns with the edges of the one before them in their chain."""
+    for at in range(1, len(table.number)):
+        before, start, end = table.first[at - 1], table.first[at], table.first[at + 1]
+        alike = table.next[at - 1] == at and start - before == end - start
+        for e in range(end - start):
+            for place in range(3):
+                alike = alike and table.edges[before + e, place] == table.edges[start + e, place]
+        table.alike[at] = alike
+
+
 def finished(table: PatternTable, counts: Int32s) -> PatternTable:
     """The patterns of a full table under their rarest keys, those of one key side by side."""
     hashes = access_hashes(table, counts, False)
-    order = np.argsort(hashes, kind="stable")
+    order = np.lexsort((edge_hashes(table), hashes))
     ordered = hashes[order]
     keys = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1])) if len(order) else 0
     made = empty_table(len(table.number), len(table.edges), len(table.bound), keys)
     copy_patterns(table, order, made, 0)
     chain_all(made)
+    mark_alike(made)
     return made

@@ -72,7 +72,8 @@ def tokens_of(text: str, start: int) -> list[str]:
 
 def tokens_beside_pattern(text: str, start: int, *, enclosed: bool) -> Iterator[str]:
     """The same from the end of a pattern on; or, ``enclosed``, those of the parentheses of a
-    FILTER. No token is looked at that is beyond, for a text may have patterns without number."""
+    FILTER, with the name of a function before them. No token is looked at that is beyond, for a
+    text may have patterns without number."""
     opened = 0
     for found in (_NEXT_IN_FILTER if enclosed else _NEXT).finditer(text, start):
         token = found[1]
@@ -80,7 +81,7 @@ def tokens_beside_pattern(text: str, start: int, *, enclosed: bool) -> Iterator[
             return
         yield token
         opened += (token == "(") - (token == ")")
-        if token == "{" or (enclosed and not opened):
+        if token == "{" or (enclosed and token == ")" and opened < 1):
             return
 
 

@@ -196,9 +196,18 @@ class Parser(Cursor):
             return self.predicate()
         start = self.advance()
         self.descend(start)
-        part = self.as_expression(self.negation(), start)
+        part = self.as_expression(self.negated(start), start)
         self.depth -= 1
         return Not(part)
+
+    def negated(self, start: int) -> Clause:
+        """What ``not`` negates; SPARQL's ``!`` is stronger than a comparison."""
+        if self.negator != "!" or self.key == "!":
+            return self.negation()
+        part = self.primary()
+        if isinstance(part, Expression) or _is_truth(part):
+            return part
+        raise self.error("'!' negates a whole test", start, "put the test in parentheses: !(…)")
 
     def predicate(self) -> Clause:
         start = self.index
@@ -388,19 +397,20 @@ class Parser(Cursor):
         return pattern
 
     def filter(self, text: str, start: int) -> tuple[Expression, int]:
-        """The expression of a FILTER, whose opening parenthesis is at ``start``."""
+        """The expression of a FILTER, whose parenthesis or function is at ``start``."""
         outer = self.joints, self.negator
         self.joints, self.negator = _FILTER_JOINTS, "!"
         self.move(start, enclosed=True)
         opening = self.index
         self.descend(opening)
-        self.expect("(")
-        expression = self.as_expression(self.joined(), opening)
+        if self.accept("("):
+            expression = self.as_expression(self.joined(), opening)
+            self.expect(")")
+        else:
+            expression = self.as_expression(filter_function(self, self.advance()), opening)
         self.depth -= 1
-        if not self.at(")"):
-            self.unexpected("')'")
         self.joints, self.negator = outer
-        return expression, self.place(self.index) + 1
+        return expression, self.place(self.index - 1) + 1
 
     def descend(self, at: int) -> None:
         self.depth += 1

@@ -1,8 +1,12 @@
 """Graph patterns in SPARQL's syntax: triples with variables and FILTERs between braces.
 
-    pattern     := '{' (triples '.'? | 'FILTER' '(' … ')' '.'?)* '}'
-    triples     := subject properties (';' properties?)*
-    properties  := property object (',' object)*
+    pattern     := '{' (triples '.'? | 'FILTER' condition '.'?)* '}'
+    condition   := '(' … ')' | function '(' … ')'
+    triples     := subject properties | '[' properties ']' properties?
+    properties  := objects (';' objects?)*
+    objects     := property object (',' object)*
+
+An object may be ``[ properties ]`` too: a blank node about which these triples speak.
 
 Blank nodes act as variables. Their names are made of a digest of the pattern's triples, so that
 blank nodes of different patterns stay different wherever the patterns are combined, and begin
@@ -28,7 +32,7 @@ from tamis.language.pattern_lexer import (
     skip,
     unescaped,
 )
-from tamis.model.limits import LIMITS, Limits, check_limit
+from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
 from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
 from tamis.predicates.expression import Expression, Object, Pattern, Triple
 from tamis.predicates.operands import Variable
@@ -43,8 +47,9 @@ _PATH = "a property path"
 _UNSUPPORTED = {
     **dict.fromkeys(("/", "|", "^", "*", "+", "?", "!"), _PATH),
     "(": "a collection or a property path",
-    "[": "a blank node with properties",
-    "{": "a nested group",
+    "{": "a nested group (as in UNION)",
+    "exists": "EXISTS",
+    "not": "NOT EXISTS",
     **{
         word: word.upper()
         for word in ("optional", "union", "graph", "minus", "bind", "values", "service", "select")
@@ -71,8 +76,8 @@ def read_pattern(
 ) -> tuple[Pattern, int]:
     """The pattern whose opening brace is at ``start``, and the index after its closing brace.
 
-    ``read_filter`` gets the text and the index of the parenthesis after FILTER; it returns the
-    expression and the index after the closing parenthesis.
+    ``read_filter`` gets the text and the index of what follows FILTER, a parenthesis or the name of
+    a function; it returns the expression and the index after the closing parenthesis.
     """
     reader = _Reader(text, start, prefixes, limits)
     reader.expect("{")
@@ -124,6 +129,7 @@ class _Reader:
         self.limits = limits
         self.triples: list[tuple[Node, Node, Node]] = []
         self.blanks: dict[str, Blank] = {}
+        self.depth = 0
         self.move(start)
 
     # Tokens.
@@ -170,20 +176,29 @@ class _Reader:
 
     def filter_start(self) -> int:
         self.advance()
-        if not self.at("("):
-            expected = "'(' after FILTER"
-            hint = "a FILTER is a comparison of variables in parentheses"
-            raise self.error(f"expected {expected}, found {self.token}", self.token, hint)
-        return self.token.start
+        if self.at("(") or (self.token.sort == "word" and self.next_token().text == "("):
+            return self.token.start
+        if self.at("not", "exists"):
+            self.unexpected("a condition")
+        hint = "a FILTER is a comparison of variables in parentheses"
+        raise self.error(f"expected '(' after FILTER, found {self.token}", self.token, hint)
+
+    def next_token(self) -> Token:
+        return next_token(self.text, self.token.end)
 
     def triples_of_subject(self) -> None:
+        is_whole = self.at("[")
         subject = self.resource("a subject", blank=True)
-        self.properties(subject)
-        while self.accept(";"):
-            if not self.at(";", ".", "}", "filter"):
-                self.properties(subject)
+        if not (is_whole and self.at(".", "}", "filter")):
+            self.properties(subject)
 
     def properties(self, subject: Node) -> None:
+        self.objects(subject)
+        while self.accept(";"):
+            if not self.at(";", ".", "}", "]", "filter"):
+                self.objects(subject)
+
+    def objects(self, subject: Node) -> None:
         if self.token.text == "a" and self.token.sort == "word":
             self.advance()
             predicate: Node = Iri(RDF_TYPE)
@@ -203,7 +218,7 @@ class _Reader:
         return node
 
     def term(self, what: str) -> Node:
-        read = _TERMS.get(self.token.sort)
+        read = _Reader.blank_with_properties if self.at("[") else _TERMS.get(self.token.sort)
         if read is None:
             self.unexpected(what)
         return read(self)
@@ -231,6 +246,17 @@ class _Reader:
         token = self.advance()
         key = token.text if token.text[0] == "_" else f"[{token.start}"
         return self.blanks.setdefault(key, Blank(len(self.blanks) + 1))
+
+    def blank_with_properties(self) -> Blank:
+        opening = self.token
+        node = self.blank()
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"nested more than {MAX_DEPTH} levels deep", opening)
+        self.properties(node)
+        self.expect("]")
+        self.depth -= 1
+        return node
 
     def string(self) -> RdfLiteral:
         token = self.advance()

@@ -5,6 +5,9 @@ match(documents, subscriptions, graph="rdf")
 
 items = items_of_feeds(feeds)                               # one row for each item
 match(items, subscriptions, event_id="item", graph="rdf")
+
+more = entailed(documents, Vocabulary(ontology))            # with the triples that follow by RDFS
+match(more, subscriptions, graph="rdf")
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import EventError, LimitError
+from tamis.graphs.rdfs import Vocabulary
 from tamis.graphs.reader import COLUMNS
 from tamis.graphs.rss import items_of
 from tamis.graphs.term_syntax import document_of
@@ -60,6 +64,40 @@ def items_of_feeds(
     )
     kinds = f"{FEED} string, {ITEM} string, {RDF} string"
     return chosen.mapInArrow(FeedTask(limits), kinds)  # type: ignore[arg-type]  # it is callable
+
+
+def entailed(
+    events: DataFrame,
+    vocabulary: Vocabulary,
+    *,
+    graph: str = RDF,
+    graph_format: str = "n-triples",
+) -> DataFrame:
+    """The events with the triples that follow from their graphs by RDFS, all as N-Triples."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    check_events(events, [graph])
+    kinds = [
+        StructField(graph, StringType()) if field.name == graph else field
+        for field in events.schema.fields
+    ]
+    task = EntailmentTask(vocabulary, graph, graph_format)
+    return events.mapInArrow(task, StructType(kinds))  # type: ignore[arg-type]  # it is callable
+
+
+class EntailmentTask(NamedTuple):
+    """What a worker does with graphs and a vocabulary."""
+
+    vocabulary: Vocabulary
+    graph: str
+    format: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Some batches of events with larger graphs."""
+        for batch in batches:
+            documents = self.vocabulary.entailed_documents(batch[self.graph], self.format)
+            place = batch.schema.get_field_index(self.graph)
+            yield batch.set_column(place, self.graph, documents)
 
 
 class FeedTask(NamedTuple):

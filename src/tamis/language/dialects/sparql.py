@@ -19,10 +19,16 @@ from tamis.language.patterns import read_prefixes
 from tamis.model.limits import LIMITS, Limits
 from tamis.predicates.expression import Pattern
 
+_BLANK = r"(?:\s|\#[^\r\n]*+)*+"
 _HEAD = re.compile(
-    r"(?:ask|select\s+(?:distinct\s+|reduced\s+)?(?:\*|[?$]\w+(?:\s+[?$]\w+)*))\s*(?:where\s*)?(?=\{)",
+    rf"(?:ask|select\b{_BLANK}(?:(?:distinct|reduced)\b)?{_BLANK}(?:\*|(?:[?$]\w+{_BLANK})+))"
+    rf"{_BLANK}(?:where\b)?{_BLANK}(?=\{{)",
     re.IGNORECASE,
 )
+_SUPPORTED = re.compile(
+    rf"(?:(?:ask|select|distinct|reduced|where)\b|\*|[?$]\w+|{_BLANK}(?=\S))*+", re.IGNORECASE
+)
+"""The beginning of a query as far as we read it."""
 _WORD = re.compile(r"\w+")
 _FORMS = "only ASK { … } and SELECT … WHERE { … } are supported"
 
@@ -36,7 +42,9 @@ def sparql(
     start = skip(query, start)
     head = _HEAD.match(query, start)
     if head is None:
-        raise ParseError(_said(query, start), query, start, _FORMS)
+        known = _SUPPORTED.match(query, start)
+        place = known.end() if known else start
+        raise ParseError(f"{_said(query, place)} in a query", query, place, _FORMS)
     end = _end_of_group(query, head.end())
     rest = skip(query, end)
     if rest < len(query):
@@ -50,7 +58,9 @@ def sparql(
 
 def _said(query: str, at: int) -> str:
     word = _WORD.match(query, at)
-    return repr(word.group()[:50].upper()) if word else repr(query[at : at + 1] or "the end")
+    if word:
+        return repr(word.group()[:50].upper())
+    return repr(query[at]) if at < len(query) else "the end"
 
 
 _PIECE = re.compile(
