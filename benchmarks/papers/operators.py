@@ -21,7 +21,8 @@ from benchmarks.report import short
 from tamis import Engine, Event, Operator
 from tamis.operators.estimates import Estimates
 from tamis.operators.schedules.cover import hindsight_cover
-from tamis.operators.schedules.graph import UNASKED, Expectation, Graph, everything, expected
+from tamis.operators.schedules.graph import Expectation, Graph, expected
+from tamis.operators.schedules.progress import UNASKED, everything
 from tamis.operators.schedules.schedules import SCHEDULES, UNLIMITED
 
 EVALUATIONS, MILLISECONDS = "evaluations an event", "ms an event"
