@@ -217,10 +217,12 @@ def _measured_engine(
 
 
 def _driven(work: OperatorWorkload) -> None:
-    """The schedule alone, an event after the other."""
-    wanted = everything(work.graph, 1)
+    """The schedule alone, an event after the other; what is prepared for a graph is kept, as an
+    engine keeps it."""
+    wanted, expectation = everything(work.graph, 1), expected(work.chance)
+    prepared = SCHEDULES["adaptive"].prepare(work.graph, expectation)
     for truth in work.truth.astype(np.int8):
-        schedule = SCHEDULES["adaptive"](work.graph, expected(work.chance), 1, wanted)
+        schedule = SCHEDULES["adaptive"](work.graph, expectation, 1, wanted, prepared)
         while len((found := schedule.choose()).row):
             schedule.answer(found, truth[found.predicate])
 

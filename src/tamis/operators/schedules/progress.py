@@ -23,6 +23,7 @@ from tamis.operators.schedules.graph import (
     ANY,
     EVERY,
     IS_FALSE,
+    IS_TRUE,
     NOT_FALSE,
     NOT_TRUE,
     Graph,
@@ -208,7 +209,7 @@ def answer(graph: Graph, progress: Progress, row: Int32s, predicate: Int32s, tru
     )  # fmt: skip
     by_predicate, node_at, question_at = graph.by_predicate, graph.node_at, graph.question_at
     known, asked = progress.truth, progress.asked
-    rows = np.empty(4, np.uint64)  # by truth
+    rows, says = np.empty(4, np.uint64), np.empty(5, np.uint64)  # by truth; YES by question
     number = 0
     while number < len(row):
         p = predicate[number]
@@ -219,27 +220,15 @@ def answer(graph: Graph, progress: Progress, row: Int32s, predicate: Int32s, tru
             number += 1
         every = rows[0] | rows[1] | rows[2] | rows[3]
         asked[p] |= every
+        says[IS_TRUE], says[NOT_TRUE] = rows[TRUE], rows[FALSE] | rows[UNKNOWN]
+        says[IS_FALSE], says[NOT_FALSE] = rows[FALSE], rows[TRUE] | rows[UNKNOWN]
+        says[ANY] = every
         for place in range(by_predicate[p], by_predicate[p + 1]):
             n = node_at[place]
             if undecided[n] & every:
-                yes = wanted_rows(rows, question_at[place])
+                yes = says[question_at[place]]
                 fail = rows[FAILED] & ~yes
                 climb(
                     kind, parent, node_end, first_digit, undecided, said, failed, stuck, left, n,
                     every & ~yes & ~fail, yes, fail,
                 )  # fmt: skip
-
-
-@inlined
-def wanted_rows(rows: UInt64s, question: int) -> np.uint64:
-    """Where the answer to a question is YES, given the rows of each truth."""
-    yes: np.uint64 = rows[TRUE]
-    if question == NOT_TRUE:
-        yes = rows[FALSE] | rows[UNKNOWN]
-    elif question == IS_FALSE:
-        yes = rows[FALSE]
-    elif question == NOT_FALSE:
-        yes = rows[TRUE] | rows[UNKNOWN]
-    elif question == ANY:
-        yes = rows[FALSE] | rows[TRUE] | rows[UNKNOWN] | rows[FAILED]
-    return yes
