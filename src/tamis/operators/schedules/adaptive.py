@@ -92,11 +92,11 @@ def credits_of(graph: Graph, chance: Float64s) -> Credits:
     return Credits(units, unit, sums * unit, np.ceil(np.log2(sums + 1)).astype(np.int64))
 
 
-def first_turn(graph: Graph, credits: Credits, expectation: Expectation) -> Turn:
+def first_turn(progress: Progress, credits: Credits, expectation: Expectation) -> Turn:
     """The turn before the first round: all may be undecided, and every set-up be paid."""
     bound = credits.total * (1 + 1e-6) / expectation.cost
-    operators, nodes = len(expectation.setup), len(graph.kind)
-    return Turn(bound, np.zeros(operators, np.uint64), np.zeros(nodes, np.uint64))
+    paid = np.zeros(len(expectation.setup), np.uint64)
+    return Turn(bound, paid, np.zeros_like(progress.open))
 
 
 @kernel
@@ -300,10 +300,15 @@ def claim(
 ) -> None:  # fmt: skip
     """Claim the subscriptions that wait for a predicate, whose edges are given, on the rows where
     it is taken."""
+    flat = len(owner) == len(first_node) - 1  # each subscription is one node
     for place in range(first, last):
         n = node_at[place]
         rows = undecided[n] & taken
         if not rows:
+            continue
+        if flat:
+            claimed[n] |= rows
+            undecided[n] ^= rows
             continue
         for each in range(first_node[owner[n]], first_node[owner[n] + 1]):
             claimed[each] |= undecided[each] & rows

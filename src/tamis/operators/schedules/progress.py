@@ -72,14 +72,15 @@ def everything(graph: Graph, rows: int) -> Demand:
 
 def begin(graph: Graph, rows: int, wanted: Demand) -> Progress:
     """Nothing is known of what is wanted."""
-    undecided, yes, failed, stuck = np.zeros((4, len(graph.kind)), np.uint64)
+    word = np.uint8 if rows == 1 else np.uint64  # less memory to look at
+    undecided, yes, failed, stuck = np.zeros((4, len(graph.kind)), word)
     progress = Progress(
         undecided,
         yes,
         failed,
         stuck,
-        np.empty(graph.first_digit[-1], np.uint64),
-        np.zeros(graph.predicates, np.uint64),
+        np.empty(graph.first_digit[-1], word),
+        np.zeros(graph.predicates, word),
         np.full((graph.predicates, rows), UNASKED, np.int8),
     )
     write_widths(graph.width, graph.first_digit, progress.left)

@@ -214,7 +214,7 @@ class Adaptive(Schedule):
         return credits_of(graph, expectation.chance)
 
     def _begin(self) -> None:
-        self._turns = [first_turn(self.graph, self.prepared, self.expectation) for _ in self.blocks]
+        self._turns = [first_turn(block, self.prepared, self.expectation) for block in self.blocks]
         self._chosen = np.empty((2, self.graph.predicates * min(self.rows, ROWS)), np.int32)
 
     def _choose(self, number: int, most: int) -> Round:
