@@ -21,7 +21,8 @@ from benchmarks.report import short
 from tamis import Engine, Event, Operator
 from tamis.operators.estimates import Estimates
 from tamis.operators.schedules.cover import hindsight_cover
-from tamis.operators.schedules.graph import UNASKED, Expectation, Graph, everything, expected
+from tamis.operators.schedules.graph import Expectation, Graph, expected
+from tamis.operators.schedules.progress import UNASKED, everything
 from tamis.operators.schedules.schedules import SCHEDULES, UNLIMITED
 
 EVALUATIONS, MILLISECONDS = "evaluations an event", "ms an event"
@@ -216,10 +217,12 @@ def _measured_engine(
 
 
 def _driven(work: OperatorWorkload) -> None:
-    """The schedule alone, an event after the other."""
-    wanted = everything(work.graph, 1)
+    """The schedule alone, an event after the other; what is prepared for a graph is kept, as an
+    engine keeps it."""
+    wanted, expectation = everything(work.graph, 1), expected(work.chance)
+    prepared = SCHEDULES["adaptive"].prepare(work.graph, expectation)
     for truth in work.truth.astype(np.int8):
-        schedule = SCHEDULES["adaptive"](work.graph, expected(work.chance), 1, wanted)
+        schedule = SCHEDULES["adaptive"](work.graph, expectation, 1, wanted, prepared)
         while len((found := schedule.choose()).row):
             schedule.answer(found, truth[found.predicate])
 

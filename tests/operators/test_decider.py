@@ -6,12 +6,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis import Engine, Event, LimitError, Limits, Operator, TamisError
 from tamis.operators.decider import Work
+from tamis.predicates.expression import Call
+from tamis.predicates.operands import Constant
 from tests.contract.operators import FUNCTIONS, OPERATORS
 
 SCHEDULES = ("history", "sequential", "sub_order", "adaptive")
@@ -161,6 +164,39 @@ def test_equivalent_calls_in_one_subscription_are_made_once() -> None:
     assert len(calls) == 1
 
 
+def test_lists_that_a_call_does_not_read_do_not_keep_it_from_its_schedule() -> None:
+    """Of ten subscriptions all of one call, which is false: it is called once, for all events."""
+    sizes = []
+
+    def p(events: list[Event], arguments: list[tuple[Any, ...]]) -> list[bool]:
+        sizes.append(len(events))
+        return [name == "true" for (name,) in arguments]
+
+    engine = Engine(operators={"p": Operator(p, reads=("n",), batch=True)})
+    for number in range(10):
+        engine.subscribe(f"items.size > {number} and p('false') and p('{number}')", id=str(number))
+        engine.subscribe(f"items.size = {number} and p('true')", id=f"only {number}")
+    engine.learn_calls({"p('false')@1": [0, 50], "p@1": [1e-3, 0]})
+    events = [{"n": n, "items": [{"size": 20}, {"size": n}]} for n in range(40)]
+    found = engine.match_batch(events)
+    assert sorted(found.pairs()) == [(n, f"only {n}") for n in range(10)]
+    assert sum(sizes) == 40 + 10
+    assert len(sizes) <= 4
+    work = engine.plan().schedule
+    assert work.made == 50
+
+
+def test_calls_that_read_lists_are_made_for_each_element_that_may_match() -> None:
+    p = Counting()
+    engine = Engine(operators={"p": Operator(p, reads=("n", "true"))})
+    engine.subscribe("kind = 'a' and `true` != 'x' and p('b') and not p('c')", id="x")
+    events = [{"n": n, "kind": "a", "true": ["x", "b", "bc", "y"]} for n in range(3)]
+    events.append({"n": 9, "kind": "a", "true": []})
+    assert list(engine.match_batch(events).pairs()) == [(n, "x") for n in range(3)]
+    assert {n for n, _ in p.calls} == {0, 1, 2}
+    assert p.calls[0, "b"] == 1  # of the first element that may match, which does
+
+
 def test_calls_of_a_batch_form_come_together() -> None:
     sizes = []
 
@@ -202,6 +238,37 @@ def test_what_was_learned_orders_calls_and_survives_a_restart(tmp_path: Path) ->
     assert list(p.calls) == [(2, "rare")]
 
 
+def test_sub_order_keeps_its_order_from_event_to_event() -> None:
+    p = Counting()
+    operators = {"p": Operator(p, reads=("n", "true"))}
+    engine = Engine(operators=operators, schedule="sub_order")
+    oracle = Engine(operators=operators, matcher="scan")
+    names = "abcdefghijkl"
+    texts = [f"p('{x}') and p('{y}')" for x in names for y in names if x != y]
+    for number, text in enumerate(texts[:100]):
+        engine.subscribe(text, id=str(number))
+    for n in range(200):
+        engine.match({"n": n, "true": names[n % 12 :]})
+    decider = engine.subscriptions.index.deciding.decider
+    assert decider is not None
+    chains = decider.chains
+    before = chains.times_made
+    assert 2 <= before <= 10  # each time there is twice as much to learn from
+    for number, text in enumerate(texts[100:], 100):
+        engine.subscribe(text, id=str(number))
+        engine.match({"n": number, "true": "abc"})
+    assert chains.times_made <= before + 1
+    chains._make()
+    engine.unsubscribe("0")
+    for number, text in enumerate(texts[1:], 1):
+        oracle.subscribe(text, id=str(number))
+    for n in (500, 501):
+        event = {"n": n, "true": "abcdef"[n % 2 :]}
+        assert sorted(engine.match(event)) == sorted(oracle.match(event))
+    chains._make()
+    assert np.isnan(chains._rank).sum() == len(chains._rank) - 131  # the removed one is gone
+
+
 def test_explanations_show_the_schedule() -> None:
     engine = Engine(operators={"p": Operator(Counting(), reads=("n", "true"))})
     engine.subscribe("p('often') and p('rare')", id="x")
@@ -213,6 +280,31 @@ def test_explanations_show_the_schedule() -> None:
     assert "adaptive: call 1 of 2 by worth, true" in text
     assert "call 2 of 2 by worth" in text
     assert "(20 results)" in text
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("adaptive", ["b", "a", "c"]),
+        ("history", ["a", "b", "c"]),
+        ("sequential", ["a", "b", "c"]),
+        ("sub_order", ["b", "a", "c"]),
+    ],
+)
+def test_a_plan_shows_calls_in_the_order_of_the_schedule(
+    schedule: str, expected: list[str]
+) -> None:
+    engine = Engine(operators={"p": Operator(Counting(), reads=("n",), cost=1)}, schedule=schedule)
+    engine.subscribe("p('a') and p('b')", id="x")
+    engine.subscribe("p('b') and p('c')", id="y")
+    engine.learn_calls({"p('a')@1": [90, 100], "p('b')@1": [20, 100], "p('c')@1": [95, 100]})
+    engine.match({"n": 1})
+    plan = engine.plan().schedule
+    assert [each.call for each in plan.calls] == [f"p('{name}')" for name in expected]
+    for place, name in enumerate(expected, 1):
+        assert f"call {place} of 3" in engine.subscriptions.index.deciding.remark(
+            Call("p", (Constant(name),))
+        )
 
 
 def test_all_substitutions() -> None:

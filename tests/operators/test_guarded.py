@@ -74,6 +74,19 @@ def test_async_operators_run_together_and_time_out() -> None:
     assert most == 3
 
 
+def test_an_async_operator_that_blocks_its_loop_is_given_up() -> None:
+    async def blocking(event: Event, seconds: float) -> bool:
+        time.sleep(seconds)
+        return True
+
+    slow = guard(blocking, timeout=0.1)
+    begin = time.perf_counter()
+    given = slow.call(EVENT, (60.0,))
+    assert time.perf_counter() - begin < 30
+    assert given.problem == "took longer than 0.1 s"
+    assert slow.call(EVENT, (0.0,)) is True  # on another loop
+
+
 def test_a_batch_that_raises_is_tried_one_by_one() -> None:
     sizes = []
 

@@ -11,21 +11,18 @@ from hypothesis import strategies as st
 
 from tamis.operators.formulas import Branch, Leaf
 from tamis.operators.residues import LocalGraph, Residues
+from tamis.operators.schedules.adaptive import UNITS, credits_of, edge_credits
 from tamis.operators.schedules.chains import chain_cost, chain_order, saving
 from tamis.operators.schedules.cover import hindsight_cover
 from tamis.operators.schedules.graph import (
     EVERY,
-    NO,
-    ROWS,
     SOME,
-    YES,
-    Demand,
     Graph,
     conjunctions,
-    everything,
     expected,
     with_both_sides,
 )
+from tamis.operators.schedules.progress import NO, ROWS, YES, Demand, everything
 from tamis.operators.schedules.schedules import SCHEDULES, Adaptive
 
 FALSE, TRUE, UNKNOWN, FAILED = range(4)
@@ -278,7 +275,20 @@ def test_a_paid_set_up_makes_the_other_calls_cheap() -> None:
     schedule.answer(first, np.array([0], np.int8))
     (second,) = schedule.choose(1).predicate.tolist()
     assert second in (0, 1)
-    assert schedule._paid[0].ravel().tolist() == [True, True]
+    assert schedule._turns[0].paid.tolist() == [1, 1]
+
+
+def test_credits_are_exact_to_a_unit() -> None:
+    rng = np.random.default_rng(3)
+    graph = graph_of([rng.choice(20, size, replace=False).tolist() for size in [1, 3, 9] * 30], 20)
+    chance = rng.random(20)
+    exact, found = edge_credits(graph, chance), credits_of(graph, chance)
+    for p in range(20):
+        own = slice(graph.by_predicate[p], graph.by_predicate[p + 1])
+        assert found.units[own].max() == UNITS
+        assert np.abs(found.units[own] * found.unit[p] - exact[own]).max() <= found.unit[p]
+        assert found.total[p] == pytest.approx(exact[own].sum(), rel=0.01)
+        assert found.units[own].sum() < 2 ** found.digits[p]
 
 
 def test_adaptive_is_near_the_hindsight_cover() -> None:
@@ -301,7 +311,7 @@ def test_adaptive_is_near_the_hindsight_cover() -> None:
 
 def test_both_sides_hold_the_same_edges() -> None:
     graph = graph_of([[0, 2], [2, 1], [2]], 3)
-    again = with_both_sides(*graph[:4], *graph[7:10], predicates=3)  # type: ignore[misc]
+    again = with_both_sides(*graph[:4], graph.predicate, graph.node, graph.question, predicates=3)
     for p in range(3):
         own = graph.node_at[graph.by_predicate[p] : graph.by_predicate[p + 1]]
         assert own.tolist() == [0, 1, 2] if p == 2 else own.tolist() == [p]

@@ -67,6 +67,12 @@ def _compiled(function: Callable[..., Any], allocates: bool, **options: Any) -> 
         return numba.njit(error_model="numpy", **options)(function)
 
 
+def inlined(function: Function) -> Function:
+    """Compile a part of kernels into them: to hand arrays to a function costs a tenth of a
+    microsecond, which counts where it is called for each edge."""
+    return cast(Function, numba.njit(nogil=True, inline="always", error_model="numpy")(function))
+
+
 def announce_compilation(function: Any) -> None:
     """Say so, once, if a kernel, and then all, must be compiled on this machine for the first
     time."""

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.arrays.sharing import lazy
-from tamis.arrays.types import Flags, Int64s, Truths
+from tamis.arrays.types import Int32s, Int64s, Truths
 from tamis.bindings.calls import Calls, Numbered
-from tamis.bindings.choices import Choice
+from tamis.bindings.choices import Choice, part_of
 from tamis.bindings.evaluation import Trial, World
 from tamis.bindings.substitution import Rows
 from tamis.matching.pairs import Pairs, joined
 from tamis.model.events.event import Event
 from tamis.operators.leaf_kinds import Sight, distinct
-from tamis.operators.schedules.graph import NO, UNASKED, YES, Demand
+from tamis.operators.schedules.progress import NO, ROWS, UNASKED, YES, Demand
 from tamis.operators.schedules.schedules import SCHEDULES, Round, Schedule
 from tamis.predicates.expression import Call
 from tamis.predicates.truth import FAILED, TRUE
@@ -61,41 +61,22 @@ class Chunk:
         place = int(np.searchsorted(self._leaves, leaf))
         if self._schedule is None or place == len(self._leaves) or self._leaves[place] != leaf:
             return UNASKED
+        if self._events[row].multiple and self._look(row)[self.decider.residues.keys_of[leaf]]:
+            return UNASKED
         return int(self._schedule.truth(row)[place])
 
     def decided(self) -> Pairs:
         """The pairs that match, or that nobody can decide."""
-        residues = self.decider.residues
-        listed = self._needs_lists()
-        asked = np.flatnonzero(listed)
-        certain = np.empty(0, np.int64)
-        if len(asked) < len(listed):
-            plain = np.flatnonzero(~listed) if len(asked) else slice(None)
-            slots, sub = self._pairs.slot[plain], None
-            if len(self._events) > 1:
-                slots, sub = distinct(slots)
-            else:
-                sub = np.arange(len(slots), dtype=np.int32)
-            verdict = self._evaluated(self.decider.graph(slots), Demand(self._row[plain], sub))
-            left = np.flatnonzero(verdict != NO)
-            known = (verdict[left] == YES) & residues.is_exact[self._pairs.slot[plain][left]]
-            places = left if isinstance(plain, slice) else plain[left]
-            certain, asked = places[known], np.concatenate((asked, places[~known]))
+        slots = self._pairs.slot
+        sub = np.arange(len(slots), dtype=np.int32)
+        if len(self._events) > 1:
+            slots, sub = distinct(slots)
+        verdict = self._evaluated(self.decider.graph(slots), Demand(self._row, sub))
+        left = np.flatnonzero(verdict != NO)
+        known = (verdict[left] == YES) & self.decider.residues.is_exact[self._pairs.slot[left]]
+        asked = left[~known]
         self.decider.count(pairs=len(self._row), asked=len(asked))
-        return joined([self._pairs.take(certain), self._answered(np.sort(asked))])
-
-    def _needs_lists(self) -> Flags:
-        """Which pairs look at lists, so that their calls depend on elements that are picked."""
-        listed = np.zeros(len(self._row), bool)
-        residues = self.decider.residues
-        for row, event in enumerate(self._events):
-            if event.multiple:
-                some = slice(*np.searchsorted(self._row, (row, row + 1)))
-                reads = [
-                    keys is None or not event.multiple.isdisjoint(keys) for keys in residues.keys
-                ]
-                listed[some] = np.array(reads, bool)[residues.keys_of[self._pairs.slot[some]]]
-        return listed
+        return joined([self._pairs.take(left[known]), self._answered(asked)])
 
     def _evaluated(self, known: KnownGraph, wanted: Demand) -> Truths:
         """The verdict of each pair that is wanted, by the rounds of a schedule."""
@@ -103,9 +84,12 @@ class Chunk:
         leaves = known.local.leaves
         expectation = decider.expectation(leaves, known.kinds, known.operators)
         make = SCHEDULES[decider.schedule]
-        schedule = make(known.local.graph, expectation, len(self._events), wanted)
+        prepared = decider.prepared(known, expectation)
+        schedule = make(known.local.graph, expectation, len(self._events), wanted, prepared)
         self._schedule, self._leaves = schedule, leaves
         possible = schedule.needed(np.array(decider.residues.call_of, np.int32)[leaves])
+        listed = self._listed(leaves)
+        schedule.answer(listed, np.full(len(listed.row), FAILED, np.int8))
         free = schedule.needing(np.flatnonzero(known.kinds == decider.free).astype(np.int32))
         rounds = made = 0
         asked = free if len(free.row) else schedule.choose()
@@ -116,6 +100,27 @@ class Chunk:
             asked = schedule.choose()
         decider.count(possible=possible, made=made, rounds=rounds)
         return schedule.verdicts()
+
+    def _listed(self, leaves: Int32s) -> Round:
+        """What looks at lists, and so has no truth before elements are picked: to a schedule it is
+        as if it had failed, which excludes nothing."""
+        residues = self.decider.residues
+        rows = [row for row, event in enumerate(self._events) if event.multiple]
+        if not rows:
+            return Round(np.empty(0, np.int32), np.empty(0, np.int32))
+        looks = np.array([self._look(row) for row in rows], bool)
+        keys = np.array(residues.keys_of, np.int32)[leaves]
+        place, predicate = np.nonzero(looks[:, keys])
+        row = np.array(rows, np.int32)[place]
+        order = np.lexsort((row, predicate, row // ROWS))
+        return Round(row[order], predicate[order].astype(np.int32))
+
+    def _look(self, row: int) -> list[bool]:
+        """Which sets of keys are about lists of a row."""
+        multiple = self._events[row].multiple
+        return [
+            keys is None or not multiple.isdisjoint(keys) for keys in self.decider.residues.keys
+        ]
 
     def _results(self, known: KnownGraph, asked: Round) -> tuple[Truths, int]:
         """The truths of what a round asks for, operator by operator; how many calls that took."""
@@ -181,7 +186,8 @@ class _SharedCalls(Calls):
 
     def _call(self, node: Call, numbered: Numbered, choice: Choice) -> Rows:
         chunk = self._chunk
-        leaf = None if choice else chunk.decider.residues.number_of(node)
+        picked = choice and part_of(choice, self.paths(node))
+        leaf = None if picked else chunk.decider.residues.number_of(node)
         if leaf is not None:
             rows = chunk.sight.made.get((self._row, leaf))
             truth = UNASKED if rows is not None else chunk.truth_of(self._row, leaf)

@@ -34,8 +34,10 @@ from tamis.operators.leaf_kinds import (
     PatternLeaves,
     PlainLeaves,
 )
+from tamis.operators.linked_chains import LinkedChains
 from tamis.operators.residues import LocalGraph, Residues, canonical
 from tamis.operators.schedules.graph import Expectation
+from tamis.operators.schedules.schedules import SCHEDULES
 from tamis.predicates.expression import Call, Expression
 
 PAIRS = 1 << 25
@@ -43,6 +45,8 @@ PAIRS = 1 << 25
 FIRST = 16
 """Rows of the very first batch that are decided by themselves, so that the others profit from what
 is learned of chances and costs."""
+NEWS = 1.05
+"""How much more must be known of calls before what a schedule has prepared is made again."""
 _PLAIN = 0
 """The operator number of leaves that are no calls."""
 
@@ -88,6 +92,7 @@ class Decider(Lockable):
             expressions, lambda expression: world.keys([expression]), tested=tested
         )
         self.estimates = Estimates()
+        self.chains = LinkedChains(self)
         self._known = known or {}
         calls = CallLeaves(world.operators, world.limits.bindings)
         filtered = FilteredLeaves(calls, self.residues)
@@ -98,6 +103,7 @@ class Decider(Lockable):
         self._leaf_kind: list[int] = []
         self._leaf_operator: list[int] = []
         self._last: KnownGraph | None = None
+        self._prepared: tuple[KnownGraph, int, Any] | None = None
 
     def defers(self, slots: Int32s) -> Flags:
         """Which of some slots it decides."""
@@ -125,6 +131,28 @@ class Decider(Lockable):
             yield Pairs(pairs.row[part], pairs.slot[part]), start[begin : end + 1] - start[begin]
             begin = end
 
+    def prepared(self, known: KnownGraph, expectation: Expectation) -> Any:
+        """What the schedule has made of a graph: kept as long as the graph is the same, and little
+        was learned since."""
+        if self.schedule == "sub_order":
+            return self.chains.walk(known, expectation)
+        noted, last = self.estimates.noted, self._prepared
+        if last is None or last[0] is not known or noted > NEWS * last[1]:
+            last = known, noted, SCHEDULES[self.schedule].prepare(known.local.graph, expectation)
+            self._prepared = last
+        return last[2]
+
+    def first_walked(self) -> Int64s:
+        """For each leaf, when a walk comes to it first, if all slots are walked."""
+        known = self.graph_of(self.residues.slots())
+        expectation = self.expectation(known.local.leaves, known.kinds, known.operators)
+        order = self.prepared(known, expectation)
+        walked = known.local.graph.predicate[order]
+        found = np.full(len(self.residues.leaves), len(walked))
+        met, first = np.unique(walked, return_index=True)
+        found[known.local.leaves[met]] = first
+        return found
+
     @property
     def free(self) -> int:
         """The number of the kind that costs next to nothing, and is evaluated before any call."""
@@ -135,10 +163,14 @@ class Decider(Lockable):
         last = self._last
         if last is not None and np.array_equal(last.local.slots, slots):
             return last
+        found = self._last = self.graph_of(slots)
+        return found
+
+    def graph_of(self, slots: Int32s) -> KnownGraph:
+        """The graph of some slots."""
         local = self.residues.graph(slots)
         kinds, operators = self.numbers(local.leaves)
-        found = self._last = KnownGraph(local, kinds, operators, _groups(kinds, operators))
-        return found
+        return KnownGraph(local, kinds, operators, _groups(kinds, operators))
 
     def expectation(self, leaves: Int32s, kinds: Int32s, operators: Int32s) -> Expectation:
         """What is known of leaves, given with the numbers of their kinds and operators."""

@@ -48,12 +48,15 @@ class Estimates(Lockable):
         super().__init__()
         self._seen, self._true = np.zeros(64), np.zeros(64)
         self._all_seen, self._all_true = np.zeros(8), np.zeros(8)
+        self.noted = 0
+        """Results that were noted in all."""
 
     def note(self, leaf: Int32s, operator: int, truth: Truths) -> None:
         """Note results of leaves of one operator; those that failed say nothing."""
         with self._lock:
             self._grow(int(leaf.max(initial=0)), operator)
             seen, true = note_results(self._seen, self._true, leaf, truth)
+            self.noted += seen
             self._all_seen[operator] += seen
             self._all_true[operator] += true
             while self._all_seen[operator] > MEMORY:

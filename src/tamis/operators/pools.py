@@ -1,8 +1,8 @@
 """Where calls are made: here, in threads, in processes, or on an event loop.
 
 Nobody waits longer than a timeout says. A thread that does not come back is given up (it is a
-daemon, so it does not keep the process alive, and another takes its place); a process that does
-not come back is killed, with its pool.
+daemon, so it does not keep the process alive, and another takes its place), and so is an event
+loop that a function blocks; a process that does not come back is killed, with its pool.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ THREADS = 8
 """Calls of one operator that are in threads at the same time, and tasks on its event loop."""
 PROCESSES = 2
 """Processes of one operator."""
+GRACE = 2.0
+"""Seconds beyond all timeouts after which an event loop is given up."""
 START = 60.0
 """Seconds that the first of them may take to start."""
 
@@ -164,23 +166,42 @@ class EventLoop(Lockable):
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        every: Coroutine[Any, Any, list[Any]] = self._run(several)
-        return asyncio.run_coroutine_threadsafe(every, self._loop).result()
+            loop = self._loop
+        found: list[Any] = [None] * len(several)
+        every: Coroutine[Any, Any, None] = self._run(several, found)
+        try:
+            asyncio.run_coroutine_threadsafe(every, loop).result(self._longest(len(several)))
+        except FutureTimeout:  # a function blocks the loop, or does not let itself be cancelled
+            with self._lock:
+                if self._loop is loop:
+                    self._loop = None
+            loop.call_soon_threadsafe(loop.stop)
+            return [self._late() if each is None else each[0] for each in found]
+        return [each[0] for each in found]
 
-    async def _run(self, several: Sequence[Work]) -> list[Any]:
+    def _longest(self, calls: int) -> float | None:
+        """Seconds after which all calls should be over, whatever they do."""
+        return None if self._timeout is None else self._timeout * -(-calls // THREADS) + GRACE
+
+    def _late(self) -> Failure:
+        return Failure(f"took longer than {self._timeout:g} s")
+
+    async def _run(self, several: Sequence[Work], found: list[Any]) -> None:
+        """Make calls; what each gives is put in its place, in a tuple."""
         turns = asyncio.Semaphore(THREADS)
 
-        async def one(work: Work) -> Any:
+        async def one(place: int, work: Work) -> None:
             async with turns:
                 try:
                     waited = asyncio.wait_for(self._function(*work), self._timeout)
-                    return settled(await waited, self._most)
+                    result = settled(await waited, self._most)
                 except TimeoutError:
-                    return Failure(f"took longer than {self._timeout:g} s")
+                    result = self._late()
                 except Exception as error:
-                    return Failure.raised(error)
+                    result = Failure.raised(error)
+                found[place] = (result,)
 
-        return list(await asyncio.gather(*map(one, several)))
+        await asyncio.gather(*(one(place, work) for place, work in enumerate(several)))
 
 
 class Here:

@@ -49,7 +49,8 @@ class UsedOperator:
 
 @dataclass(frozen=True)
 class CallPlan:
-    """The calls of all subscriptions that events have reached, the most worthwhile first."""
+    """The calls of all subscriptions that events have reached, in the order of the schedule: the
+    most worthwhile first, or as they are walked."""
 
     schedule: str
     calls: tuple[PlannedCall, ...]
@@ -86,12 +87,12 @@ class CallPlan:
 
 def call_plan(decider: Decider) -> CallPlan:
     """The plan of a decider."""
-    found = _planned(decider)
+    known = _KnownCalls(decider)
     work = decider.work
     return CallPlan(
         decider.schedule,
-        tuple(found[:MOST]),
-        len(found),
+        tuple(known.planned(place) for place in range(min(MOST, len(known.leaves)))),
+        len(known.leaves),
         tuple(_used(decider)),
         work.pairs,
         work.possible,
@@ -104,36 +105,44 @@ def remark(decider: Decider, call: Call) -> str:
     number = decider.residues.number_of(call)
     if number is None:
         return ""
-    known = str(decider.residues.leaves[number])
-    found = _planned(decider)
-    place = next(n for n, each in enumerate(found) if each.call == known)
-    one = found[place]
+    known = _KnownCalls(decider)
+    (place,) = np.flatnonzero(known.leaves == number).tolist()
+    one = known.planned(place)
+    by = "by worth" if decider.schedule == "adaptive" else "in its order"
     return (
-        f"{decider.schedule}: call {place + 1} of {len(found)} by worth, "
+        f"{decider.schedule}: call {place + 1} of {len(known.leaves)} {by}, "
         f"true {one.chance:.0%} ({one.results:.0f} results), {one.seconds:.2g} s"
     )
 
 
-def _planned(decider: Decider) -> list[PlannedCall]:
-    """All calls, the most worthwhile first."""
-    residues = decider.residues
-    used: dict[int, int] = {}
-    for leaf in residues.uses():
-        used[leaf] = used.get(leaf, 0) + 1
-    numbers = [n for n, node in enumerate(residues.leaves) if isinstance(node, Call)]
-    found: list[PlannedCall] = []
-    if numbers:
+class _KnownCalls:
+    """All calls, in the order of the schedule: the most worthwhile first, or as they are walked."""
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider = decider
+        residues = decider.residues
+        numbers = [n for n, node in enumerate(residues.leaves) if isinstance(node, Call)]
         leaves = np.array(numbers, np.int32)
         expectation = decider.expectation(leaves, *decider.numbers(leaves))
-        for place, number in enumerate(numbers):
-            chance, seconds = float(expectation.chance[place]), float(expectation.cost[place])
-            count = used.get(number, 0)
-            worth = (1 - chance) * count / seconds
-            seen = decider.estimates.seen(number)
-            text = str(residues.leaves[number])
-            found.append(PlannedCall(text, count, chance, seen, seconds, worth))
-    found.sort(key=lambda each: -each.worth)
-    return found
+        subscriptions = np.bincount(residues.uses(), minlength=len(residues.leaves))[leaves]
+        worth = (1 - expectation.chance) * subscriptions / expectation.cost
+        key = -worth if decider.schedule == "adaptive" else decider.first_walked()[leaves]
+        order = np.argsort(key, kind="stable")
+        self.leaves = leaves[order]
+        self._chance, self._seconds = expectation.chance[order], expectation.cost[order]
+        self._subscriptions, self._worth = subscriptions[order], worth[order]
+
+    def planned(self, place: int) -> PlannedCall:
+        """The call at a place."""
+        leaf = int(self.leaves[place])
+        return PlannedCall(
+            str(self._decider.residues.leaves[leaf]),
+            int(self._subscriptions[place]),
+            float(self._chance[place]),
+            self._decider.estimates.seen(leaf),
+            float(self._seconds[place]),
+            float(self._worth[place]),
+        )
 
 
 def _used(decider: Decider) -> list[UsedOperator]:

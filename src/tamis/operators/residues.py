@@ -26,7 +26,7 @@ from tamis.predicates.printing import to_text
 
 _NEW, _OTHER, _DEFERRED = 0, 1, 2
 KeysOf = Callable[[Expression], frozenset[str] | None]
-"""The outermost keys of what an expression and its operators look at; None for everything."""
+"""The outermost keys of what a leaf and its operators look at; None for everything."""
 
 
 class GrowingArray:
@@ -76,9 +76,9 @@ class Residues(Lockable):
         self._span = np.zeros((64, 4), np.int64)  # nodes from, nodes, edges from, edges
         self.is_exact = np.zeros(64, np.bool_)
         self.keys: list[frozenset[str] | None] = []
-        """The distinct sets of keys that subscriptions look at; None for everything."""
-        self.keys_of = np.zeros(64, np.int32)
-        """For each slot, the number of its keys."""
+        """The distinct sets of keys that leaves look at; None for everything."""
+        self.keys_of: list[int] = []
+        """For each leaf, the number of its keys."""
         self._key_numbers: dict[frozenset[str] | None, int] = {}
         self._node_kind, self._parent = GrowingArray(np.int8), GrowingArray(np.int32)
         self._leaf, self._node = GrowingArray(np.int32), GrowingArray(np.int32)
@@ -106,7 +106,6 @@ class Residues(Lockable):
             self._span = np.concatenate((self._span, np.zeros((more, 4), np.int64)))
             self.is_exact = np.concatenate((self.is_exact, np.zeros(more, np.bool_)))
             self._kind = np.concatenate((self._kind, np.zeros(more, np.int8)))
-            self.keys_of = np.concatenate((self.keys_of, np.zeros(more, np.int32)))
 
     def _compile(self, slot: int) -> None:
         expression = self._expressions(slot)
@@ -118,11 +117,6 @@ class Residues(Lockable):
         self._add(residue.formula, -1, nodes)
         self._span[slot] = nodes, len(self._node_kind) - nodes, edges, len(self._leaf) - edges
         self.is_exact[slot] = residue.is_exact
-        keys = self._keys(expression)
-        number = self._key_numbers.setdefault(keys, len(self.keys))
-        if number == len(self.keys):
-            self.keys.append(keys)
-        self.keys_of[slot] = number
         self._kind[slot] = _DEFERRED
 
     def _add(self, branch: Branch, parent: int, nodes: int) -> None:
@@ -147,16 +141,23 @@ class Residues(Lockable):
         if found is None:
             found = self._numbers[key] = len(self.leaves)
             self.leaves.append(node)
+            keys = self._keys(node)
+            self.keys_of.append(self._key_numbers.setdefault(keys, len(self.keys)))
+            if self.keys_of[found] == len(self.keys):
+                self.keys.append(keys)
             call = filtered_call(node)
             self.call_of.append(found if isinstance(node, Call) else -1)
             if call is not None:
                 self.call_of[found] = self._number(call)
         return found
 
-    def uses(self) -> list[int]:
+    def uses(self) -> Int32s:
         """The leaf of each edge."""
-        found: list[int] = self._leaf.array.tolist()
-        return found
+        return self._leaf.array
+
+    def slots(self) -> Slots:
+        """All slots that have calls or patterns, of those that events have reached."""
+        return np.flatnonzero(self._kind == _DEFERRED).astype(np.int32)
 
     def number_of(self, node: Call) -> int | None:
         """The number of the leaf that a call is, if it is one."""

@@ -159,6 +159,39 @@ def test_image() -> None:
     assert "no image that OpenCV can decode" in failure("brightness(?b)", broken)
 
 
+def test_faces_of_a_photograph() -> None:
+    library("image", "cv2")
+    import matplotlib
+
+    photograph = Path(matplotlib.get_data_path(), "sample_data", "grace_hopper.jpg").read_bytes()
+    event = Event({}, payloads={"image": photograph})
+    assert matches("face_count(?f) and people_count(?p)", event) == [{"f": 1, "p": 0}]
+    assert not matches("face_count(2)", event)
+
+
+def _draw_person(image: Any, x: int, y: int) -> None:
+    """Draw somebody upright, of 150 pixels."""
+    import cv2
+
+    def at(*points: tuple[float, float]) -> Any:
+        return np.array([(x + 1.6 * a, y + 1.6 * b) for a, b in points], np.int32)
+
+    cv2.circle(image, at((0, 8))[0].tolist(), 13, 40, -1)
+    for side in (-1, 1):
+        cv2.fillPoly(image, [at((side * 11, 50), (side, 50), (3 * side, 94), (10 * side, 94))], 40)
+        cv2.line(image, *at((14 * side, 20), (17 * side, 50)).tolist(), 40, 8)
+    cv2.fillPoly(image, [at((-13, 18), (13, 18), (11, 52), (-11, 52))], 40)
+
+
+def test_people_of_a_drawing() -> None:
+    library("image", "cv2")
+    street = np.full((400, 600), 190, np.uint8)
+    for number, x in enumerate((150, 420), 1):
+        _draw_person(street, x, 100)
+        event = Event({}, payloads={"image": street.copy()})
+        assert matches("people_count(?p) and ?p > 0", event) == [{"p": number}]
+
+
 def test_lookup(tmp_path: Path) -> None:
     database = library("database", "sqlite3")
     path = tmp_path / "cars.db"

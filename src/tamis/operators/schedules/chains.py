@@ -104,8 +104,7 @@ def chain_order(graph: Graph, expectation: Expectation) -> Int32s:
 def path_order(graph: Graph, chain: Int32s, expectation: Expectation) -> Int64s:
     """The subscriptions in the order in which their chains are walked."""
     chance, cost = expectation.chance, expectation.cost
-    ratio, best = np.empty(len(chain)), np.empty(graph.subscriptions)
-    write_ratios(graph.first_edge, chain, chance, cost, np.diff(graph.by_predicate), ratio, best)
+    ratio, best = ratios_of(graph, chain, expectation)
     owner = np.repeat(np.arange(graph.subscriptions), np.diff(graph.first_edge))
     by_predicate = np.lexsort((-ratio, chain))
     one, other = _neighbours(chain[by_predicate], owner[by_predicate])
@@ -124,6 +123,16 @@ def path_order(graph: Graph, chain: Int32s, expectation: Expectation) -> Int64s:
     return follow_paths(heads, after)
 
 
+def ratios_of(graph: Graph, chain: Int32s, expectation: Expectation) -> tuple[Float64s, Float64s]:
+    """P / C of each node of each chain, and the best for each chain, by whom it helps."""
+    ratio, best = np.empty(len(chain)), np.empty(graph.subscriptions)
+    write_ratios(
+        graph.first_edge, chain, expectation.chance, expectation.cost, np.diff(graph.by_predicate),
+        ratio, best,
+    )  # fmt: skip
+    return ratio, best
+
+
 def _neighbours(predicate: Int32s, owner: Int64s) -> tuple[Int64s, Int64s]:
     """Pairs of chains that stand next to each other under a predicate."""
     ones, others = [], []
@@ -140,7 +149,7 @@ def write_ratios(
     first: Int32s, chain: Int32s, chance: Float64s, cost: Float64s, popularity: Int32s,
     ratio: Float64s, best: Float64s,
 ) -> None:  # fmt: skip
-    """Write P / C of each node of each chain, and the best for each chain, by whom it helps."""
+    """Write what ``ratios_of`` gives."""
     for s in range(len(first) - 1):
         reach, above, best[s] = 1.0, 0.0, 0.0
         for place in range(first[s], first[s + 1]):

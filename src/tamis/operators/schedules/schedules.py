@@ -8,29 +8,30 @@ worked on in blocks, each with arrays of its own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.arrays.types import Int8s, Int32s, Truths
 from tamis.operators.schedules.adaptive import (
     DROP,
+    Credits,
     answer_adaptively,
     choose_adaptively,
     credits_of,
-    first_bounds,
+    first_turn,
 )
 from tamis.operators.schedules.chains import chain_order
-from tamis.operators.schedules.graph import (
+from tamis.operators.schedules.graph import Expectation, Graph
+from tamis.operators.schedules.progress import (
+    FIRST,
     ROWS,
     UNDECIDED,
     Demand,
-    Expectation,
-    Graph,
     Progress,
     answer,
     begin,
-    needed_on,
+    waiting_for,
     write_verdicts,
 )
 from tamis.operators.schedules.sequential import choose_sequentially
@@ -47,12 +48,21 @@ class Round(NamedTuple):
 
 
 class Schedule(ABC):
-    """An order of evaluation for some rows."""
+    """An order of evaluation for some rows; ``prepared`` is what ``prepare`` gave for the graph, if
+    that is not too long ago."""
 
-    def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        expectation: Expectation,
+        rows: int,
+        wanted: Demand,
+        prepared: Any = None,
+    ) -> None:
         self.graph = graph
         self.expectation = expectation
         self.rows = rows
+        self.prepared = self.prepare(graph, expectation) if prepared is None else prepared
         self._parts: list[Demand] = []
         self.blocks: list[Progress] = []
         for first in range(0, rows, ROWS):
@@ -60,6 +70,16 @@ class Schedule(ABC):
             part = _part(wanted, first, first + count)
             self._parts.append(part)
             self.blocks.append(begin(graph, count, part))
+        self._begin()
+
+    @staticmethod
+    @abstractmethod
+    def prepare(graph: Graph, expectation: Expectation) -> Any:
+        """What a schedule makes of a graph; it may be used for many events."""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Make what an order needs of its own."""
 
     def choose(self, most: int = UNLIMITED) -> Round:
         """What to evaluate next, at most so many for each row; nothing if all is decided."""
@@ -70,17 +90,15 @@ class Schedule(ABC):
         """What a block asks for next."""
 
     def answer(self, asked: Round, truth: Truths) -> None:
-        """Note what came out; rows of a block stand together."""
+        """Note what came out; rows of a block stand together, and in them those of a predicate."""
         block = asked.row // ROWS
         starts = np.flatnonzero(np.diff(block, prepend=-1))
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(block)]):
             row = asked.row[start:end] % ROWS
-            self._answer(
-                self.blocks[block[start]], row, asked.predicate[start:end], truth[start:end]
-            )
+            self._answer(block[start], row, asked.predicate[start:end], truth[start:end])
 
-    def _answer(self, block: Progress, row: Int32s, predicate: Int32s, truth: Truths) -> None:
-        answer(self.graph, block, row, predicate, truth)
+    def _answer(self, number: int, row: Int32s, predicate: Int32s, truth: Truths) -> None:
+        answer(self.graph, self.blocks[number], row, predicate, truth)
 
     def truth(self, row: int) -> Truths:
         """What came out of each predicate on a row, or that nobody asked."""
@@ -100,17 +118,17 @@ class Schedule(ABC):
         starts = np.flatnonzero(np.diff(call[some], prepend=-1))
         count = 0
         for block in self.blocks:
-            needed = needed_on(self.graph, block.status, some)
-            if len(starts) < len(some):
-                needed = np.bitwise_or.reduceat(needed, starts, axis=0)
-            count += int(np.count_nonzero(needed))
+            waiting = waiting_for(self.graph, block.open, some)
+            count += int(np.bitwise_count(np.bitwise_or.reduceat(waiting, starts)).sum())
         return count
 
     def needing(self, some: Int32s) -> Round:
         """On which rows some predicates are needed by the undecided."""
         rounds = []
         for number, block in enumerate(self.blocks):
-            place, row = np.nonzero(needed_on(self.graph, block.status, some))
+            waiting = waiting_for(self.graph, block.open, some) & ~block.asked[some]
+            bits = FIRST << np.arange(block.truth.shape[1], dtype=np.uint64)
+            place, row = np.nonzero(waiting[:, None] & bits)
             rounds.append(Round((row + number * ROWS).astype(np.int32), some[place]))
         return _joined(rounds)
 
@@ -119,7 +137,7 @@ class Schedule(ABC):
         found = []
         for block, part in zip(self.blocks, self._parts):
             found.append(np.empty(len(part.row), np.int8))
-            write_verdicts(self.graph.first_node, block.status, *part, found[-1])
+            write_verdicts(self.graph.first_node, block, *part, found[-1])
         return np.concatenate(found)
 
 
@@ -138,19 +156,19 @@ def _part(wanted: Demand, first: int, end: int) -> Demand:
 class History(Schedule):
     """One subscription after another, as they were made."""
 
-    def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
-        super().__init__(graph, expectation, rows, wanted)
-        self.order = self._order()
-        self._cursor = np.zeros(rows, np.int32)
-        self._found = np.empty(max(1, graph.predicates), np.int32)
+    def _begin(self) -> None:
+        self._cursor = np.zeros(self.rows, np.int32)
+        self._found = np.empty(max(1, self.graph.predicates), np.int32)
 
-    def _order(self) -> Int32s:
-        return np.arange(len(self.graph.predicate), dtype=np.int32)
+    @staticmethod
+    def prepare(graph: Graph, expectation: Expectation) -> Int32s:
+        """The edges in the order in which they are walked."""
+        return np.arange(len(graph.predicate), dtype=np.int32)
 
     def _choose(self, number: int, most: int) -> Round:
         first, block = number * ROWS, self.blocks[number]
         found, counts = [], []
-        for row in range(block.status.shape[1]):
+        for row in range(block.truth.shape[1]):
             count = self._choose_one(block, row, first + row, self._found[:most])
             found.append(self._found[:count].copy())
             counts.append(count)
@@ -160,22 +178,24 @@ class History(Schedule):
     def _choose_one(self, block: Progress, row: int, place: int, found: Int32s) -> int:
         """Write what a row asks for next; how many. ``place`` is its number in all blocks."""
         cursor = self._cursor[place : place + 1]
-        return choose_walking(self.graph, block, row, self.order, cursor, found)
+        return choose_walking(self.graph, block, row, self.prepared, cursor, found)
 
 
 class SubOrder(History):
     """Chains in an order that is expected to save most (section 4.2)."""
 
-    def _order(self) -> Int32s:
-        return chain_order(self.graph, self.expectation)
+    @staticmethod
+    def prepare(graph: Graph, expectation: Expectation) -> Int32s:
+        """The edges in the order in which they are walked."""
+        return chain_order(graph, expectation)
 
 
 class Sequential(History):
     """Algorithm 1."""
 
-    def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
-        super().__init__(graph, expectation, rows, wanted)
-        self._marked = np.zeros((rows, 2), np.int32)
+    def _begin(self) -> None:
+        super()._begin()
+        self._marked = np.zeros((self.rows, 2), np.int32)
         self._marked[:, 1] = -1
 
     def _choose_one(self, block: Progress, row: int, place: int, found: Int32s) -> int:
@@ -188,28 +208,27 @@ class Adaptive(Schedule):
 
     drop = DROP
 
-    def __init__(self, graph: Graph, expectation: Expectation, rows: int, wanted: Demand) -> None:
-        super().__init__(graph, expectation, rows, wanted)
-        self._credit = credits_of(graph, expectation.chance)
-        bounds = first_bounds(graph.by_predicate, self._credit, expectation.cost)
-        self._bounds = [bounds.copy() for _ in self.blocks]
-        self._paid = [
-            np.zeros((len(expectation.setup), block.status.shape[1]), np.bool_)
-            for block in self.blocks
-        ]
-        self._chosen = np.empty(graph.predicates * min(rows, ROWS), np.int64)
+    @staticmethod
+    def prepare(graph: Graph, expectation: Expectation) -> Credits:
+        """The credits of all edges."""
+        return credits_of(graph, expectation.chance)
+
+    def _begin(self) -> None:
+        self._turns = [first_turn(block, self.prepared, self.expectation) for block in self.blocks]
+        self._chosen = np.empty((2, self.graph.predicates * min(self.rows, ROWS)), np.int32)
 
     def _choose(self, number: int, most: int) -> Round:
-        block = self.blocks[number]
         count = choose_adaptively(
-            self.graph, block, self.expectation, self._credit, self._paid[number],
-            self._bounds[number], self.drop, most, self._chosen,
+            self.graph, self.blocks[number], self.expectation, self.prepared, self._turns[number],
+            self.drop, most, *self._chosen,
         )  # fmt: skip
-        predicate, row = np.divmod(self._chosen[:count], block.status.shape[1])
-        return Round((row + number * ROWS).astype(np.int32), predicate.astype(np.int32))
+        predicate, row = self._chosen[:, :count]
+        return Round(row + np.int32(number * ROWS), predicate.copy())
 
-    def _answer(self, block: Progress, row: Int32s, predicate: Int32s, truth: Truths) -> None:
-        answer_adaptively(self.graph, block, row, predicate, truth)
+    def _answer(self, number: int, row: Int32s, predicate: Int32s, truth: Truths) -> None:
+        answer_adaptively(
+            self.graph, self.blocks[number], self._turns[number], row, predicate, truth
+        )
 
 
 SCHEDULES: dict[str, type[Schedule]] = {

@@ -9,16 +9,12 @@ as somebody else needs them. "Any" subscription and "any" predicate are the next
 
 from __future__ import annotations
 
+import numpy as np
+
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Int32s
-from tamis.operators.schedules.graph import (
-    ASKED,
-    UNASKED,
-    UNDECIDED,
-    Graph,
-    Progress,
-    is_needed,
-)
+from tamis.operators.schedules.graph import Graph
+from tamis.operators.schedules.progress import FIRST, Progress, waiting
 
 
 @kernel
@@ -29,12 +25,13 @@ def choose_sequentially(
 
     cursor: the marked subscription, and the place among its edges; -1 if none is marked.
     """
-    status, truth, first_node = progress.status, progress.truth, graph.first_node
+    undecided, asked, first_node = progress.open, progress.asked, graph.first_node
+    bit = FIRST << np.uint64(row)
     count = 0
     marked, place = cursor[0], cursor[1]
     while count < len(found):
         if place < 0:
-            while marked < len(first_node) - 1 and status[first_node[marked], row] != UNDECIDED:
+            while marked < len(first_node) - 1 and not undecided[first_node[marked]] & bit:
                 marked += 1
             if marked == len(first_node) - 1 or count > 0:
                 break  # what was chosen may decide the next one
@@ -46,8 +43,8 @@ def choose_sequentially(
             marked += 1
             continue
         p = graph.predicate[place]
-        if truth[p, row] == UNASKED and is_needed(graph, status, p, row):
-            truth[p, row] = ASKED
+        if not asked[p] & bit and waiting(graph, undecided, p) & bit:
+            asked[p] |= bit
             found[count] = p
             count += 1
         place += 1

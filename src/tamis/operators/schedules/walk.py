@@ -9,9 +9,12 @@ their turn comes, which costs no evaluation either way.
 
 from __future__ import annotations
 
+import numpy as np
+
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Int32s
-from tamis.operators.schedules.graph import ASKED, UNASKED, UNDECIDED, Graph, Progress
+from tamis.operators.schedules.graph import Graph
+from tamis.operators.schedules.progress import FIRST, UNASKED, Progress
 
 
 @kernel
@@ -23,25 +26,26 @@ def choose_walking(
     order: the edges, those of a subscription together, in the order of the walk.
     cursor: the first place of ``order`` that may be of use.
     """
-    status, truth = progress.status, progress.truth
+    undecided, asked, truth = progress.open, progress.asked, progress.truth
     predicate, node, owner = graph.predicate, graph.node, graph.owner
+    bit = FIRST << np.uint64(row)
     count, place = 0, cursor[0]
     begins = True
     busy = -1  # the subscription that waits for what was chosen
     while place < len(order) and count < len(found):
         e = order[place]
         p, own = predicate[e], owner[node[e]]
-        done = status[graph.first_node[own], row] != UNDECIDED
-        begins = begins and (done or truth[p, row] < UNASKED)
+        done = not undecided[graph.first_node[own]] & bit
+        begins = begins and (done or truth[p, row] != UNASKED)
         place += 1
         if begins:
             cursor[0] = place
-        if done or own == busy or truth[p, row] < UNASKED:
+        if done or own == busy or truth[p, row] != UNASKED:
             continue
-        if status[node[e], row] == UNDECIDED:
+        if undecided[node[e]] & bit:
             busy = own
-            if truth[p, row] == UNASKED:
-                truth[p, row] = ASKED
+            if not asked[p] & bit:
+                asked[p] |= bit
                 found[count] = p
                 count += 1
     return count
