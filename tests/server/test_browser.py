@@ -26,7 +26,7 @@ def page(served: Served) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(served.address)

@@ -89,23 +89,26 @@ def test_serve_alone_works_and_keeps_everything(tmp_path: Path) -> None:
     try:
         body = {"subscription": "a = 1", "id": "one"}
         assert (
-            httpx.post(f"{address}/v1/subscriptions", json=body, headers=headers).status_code == 201
+            httpx.post(
+                f"{address}/v1/subscriptions", json=body, headers=headers, timeout=120
+            ).status_code
+            == 201
         )
-        assert httpx.get(f"{address}/readyz").json() == {"status": "ready"}
+        assert httpx.get(f"{address}/readyz", timeout=120).json() == {"status": "ready"}
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) in (0, -signal.SIGTERM)
+        assert process.wait(120) in (0, -signal.SIGTERM)
         process.communicate()
     assert (tmp_path / "tamis.db").exists()
     (tmp_path / "seen").touch()
     process, address, again = start(tmp_path)
     try:
         assert again == "", "the key is shown only once"
-        found = httpx.get(f"{address}/v1/subscriptions/one", headers=headers).json()
+        found = httpx.get(f"{address}/v1/subscriptions/one", headers=headers, timeout=120).json()
         assert found["subscription"] == "a = 1"
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(120)
         process.communicate()
 
 
@@ -115,12 +118,12 @@ def test_serve_on_postgresql(tmp_path: Path) -> None:
         process, address, key = start(tmp_path, "--store", server.url)
         try:
             headers = {"Authorization": f"Bearer {key}"}
-            answer = httpx.post(f"{address}/v1/events", json={"a": 1}, headers=headers)
+            answer = httpx.post(f"{address}/v1/events", json={"a": 1}, headers=headers, timeout=120)
             assert answer.status_code == 200
             assert (tmp_path / "tamis.key").stat().st_mode & 0o077 == 0
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            process.wait(120)
             process.communicate()
 
 

@@ -167,6 +167,12 @@ class Broker:
         return [] if self._links is None else self._links.states()
 
     @property
+    def link_port(self) -> int | None:
+        """The port where neighbours dial, if this broker listens for them."""
+        ports = [each.port for each in self._sockets if isinstance(each, Listener)]
+        return ports[0] if ports else None
+
+    @property
     def is_settled(self) -> bool:
         """Whether nothing waits for a neighbour, as far as this broker knows."""
         return self._links is None or self._links.is_settled
