@@ -171,6 +171,8 @@ def test_operators_must_be_allowed_and_bindings_arrive(url: str, clock: Clock) -
         key, _ = broker.create_key("k", ["subscribe"], quotas=Quotas(cost=0.5)).result()
         with pytest.raises(QuotaError, match="seconds"):  # it declares no cost
             broker.subscribe(new, broker.identify(key))
+        with pytest.raises(QuotaError, match="seconds"):
+            broker.dry_run(new.subscription, broker.identify(key))
 
 
 def test_dry_run(broker: Broker, me: Identity) -> None:

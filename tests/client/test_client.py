@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tamis import Engine
 from tamis.broker import Broker
-from tamis.client import AsyncClient, Client, ClientError, Subscription
+from tamis.client import AsyncClient, Client, ClientError, Delivery, Subscription
 from tamis.client.messages import MessageReader
 from tamis.errors import (
     AuthenticationError,
@@ -44,7 +45,9 @@ def test_the_verbs_of_an_engine(client: Client) -> None:
     client.acknowledge(found)
     assert client.subscription(mine).pending == 0
     assert list(client.notifications(mine, timeout=0.2)) == []
-    changed = client.update(mine, "price > 100")
+    changed = client.update(mine, "price > 100", webhook="https://x.example/", enabled=False)
+    assert changed.webhook_secret is not None
+    assert not changed.enabled
     assert changed.text == "price > 100"
     client.disable("cheap-toys")
     assert not client.subscription("cheap-toys").enabled
@@ -170,6 +173,23 @@ def test_the_same_verbs_for_asyncio(served: Served) -> None:
                 await client.subscription(mine)
 
     asyncio.run(main())
+
+
+def test_matches_are_handed_over_in_bulk(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a pipeline does: it takes the subscriptions, matches by itself, and hands over."""
+    monkeypatch.setattr("tamis.client.requests._DELIVERIES", 7)
+    for n in range(3):
+        client.subscribe(f"n = {n}", id=f"s{n}")
+    engine = Engine()
+    engine.subscribe_many({each.id: each.text for each in client.subscriptions()})
+    events = [{"n": n % 4} for n in range(40)]
+    found = [Delivery(f"e{n}", event, engine.match(event), "x") for n, event in enumerate(events)]
+    for repeated in (0, 40):
+        report = client.deliver(found)
+        assert (report.published, report.matched, report.repeated) == (40, 30, repeated)
+        assert [each["matched"] for each in report.events[:4]] == [1, 1, 1, 0]
+    assert len(client.read("s2", limit=50).notifications) == 10
+    assert client.undecided("s2") == []
 
 
 def test_both_clients_have_the_same_methods() -> None:

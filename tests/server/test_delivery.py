@@ -177,3 +177,34 @@ def test_the_server_stops_while_clients_listen(tmp_path: Path) -> None:
                 began = time.monotonic()
             assert list(lines) == [""], "the stream ends as it should, not in the middle"
             assert time.monotonic() - began < 100, "the stop waited for the stream"
+
+
+def test_a_stream_ends_when_its_key_is_revoked(serve: Serve) -> None:
+    served = serve(heartbeat_seconds=0.1)
+    key, stored = served.broker.create_key("short", ["publish", "subscribe"]).result()
+    with served.client(key) as short:
+        short.post("/v1/subscriptions", json={"subscription": "n >= 0", "id": "all"})
+        found = []
+        served.http.post("/v1/events", json={"n": 1})
+        with short.stream("GET", "/v1/subscriptions/all/stream") as response:
+            for message in messages(response):
+                found.append(message["event"])
+                if len(found) == 1:
+                    served.broker.revoke_key(stored.number).result()
+                    served.http.post("/v1/events", json={"n": 2})
+            assert found[-1] == "end"
+            assert len(found) == 2, found
+
+
+def test_pages_of_others_cannot_open_a_websocket_with_a_session(served: Served) -> None:
+    served.subscribe("n >= 0", id="all")
+    served.http.post("/v1/events", json={"n": 0})
+    with served.client() as browser:
+        browser.post("/login", data={"key": served.key})
+        cookie = f"tamis_session={browser.cookies['tamis_session']}"
+    address = served.address.replace("http", "ws") + "/v1/subscriptions/all/socket"
+    for origin, part in ((served.address, "event"), ("https://evil.example", "problem")):
+        with connect(
+            address, origin=origin, additional_headers={"Cookie": cookie}, open_timeout=120
+        ) as socket:
+            assert part in json.loads(socket.recv(timeout=120))

@@ -134,7 +134,7 @@ def test_requests_are_logged_if_asked_for(serve: Serve, caplog) -> None:
 
 def test_a_bucket_fills_at_its_rate() -> None:
     now = 0.0
-    rates = Rates(10, 20, clock=lambda: now)
+    rates = Rates(10, clock=lambda: now)
     for _ in range(20):
         rates.take("a")
     try:

@@ -249,10 +249,11 @@ class Broker:
         dialect: str = "tamis",
         metadata: Mapping[str, Any] | None = None,
         webhook: Webhook | None = None,
+        enabled: bool | None = None,
     ) -> Future[float]:
         """Change a subscription in place; its id, ticket and notifications stay."""
         row = self._authorized(id, by, ticket)
-        change, _ = self._subscriptions.checked_change(
+        change = self._subscriptions.checked_change(
             row.number,
             row.id,
             row.tenant,
@@ -261,23 +262,21 @@ class Broker:
             dialect=dialect,
             metadata=metadata,
             webhook=webhook,
+            enabled=enabled,
         )
         return self._writer.submit(self._subscriptions.change, change)
 
+    def webhook_secret(self, id: str, by: Identity, *, ticket: str | None = None) -> str:
+        """What requests to the webhook of a subscription are signed with."""
+        return self._dead_letters.secret(self._authorized(id, by, ticket).number)
+
     def enable(self, id: str, by: Identity, *, ticket: str | None = None) -> Future[float]:
         """Let a disabled subscription match again."""
-        return self._set_enabled(id, by, ticket, True)
+        return self.update(id, by, ticket=ticket, enabled=True)
 
     def disable(self, id: str, by: Identity, *, ticket: str | None = None) -> Future[float]:
         """Keep a subscription, but let it match nothing."""
-        return self._set_enabled(id, by, ticket, False)
-
-    def _set_enabled(
-        self, id: str, by: Identity, ticket: str | None, enabled: bool
-    ) -> Future[float]:
-        row = self._authorized(id, by, ticket)
-        change = ChangeRequest(row.number, row.id, row.tenant, enabled=enabled)
-        return self._writer.submit(self._subscriptions.change, change)
+        return self.update(id, by, ticket=ticket, enabled=False)
 
     def unsubscribe(self, id: str, by: Identity, *, ticket: str | None = None) -> Future[None]:
         """Remove a subscription and its notifications."""
@@ -415,7 +414,9 @@ class Broker:
         self, subscription: Any, by: Identity, *, dialect: str = "tamis", last: int = 100
     ) -> list[DryRun]:
         """What a subscription would have matched among the last events, with explanations."""
-        return dry_run(self._state, by, subscription, dialect, last)
+        return dry_run(
+            self._state, by, subscription, dialect, last, self._subscriptions.check_calls
+        )
 
     # The schema.
 

@@ -100,7 +100,7 @@ class WebhookSession:
                     port=target.port,
                     target=target.raw_path,
                 ),
-                headers=given,
+                headers=list(given.items()),
                 content=body,
             ) as response,
         ):
