@@ -474,7 +474,7 @@ class Broker:
         """Figures of the broker, by name."""
         return {
             "subscriptions": len(self._state.roster),
-            "pending": len(self._state.queues),
+            "pending": self._state.queues.waiting,
             "events": self._publications.events,
             "matches": self._publications.matches,
             "event_bytes": self._retention.bytes,

@@ -346,8 +346,7 @@ class SubscriptionDesk:
         """Remove one subscription with all that belongs to it."""
         state, database = self._state, transaction.database
         transaction.touched.add((tenant, number))
-        state.catalog.drop(tenant, number)
-        state.roster.remove(number)
+        state.remove(transaction, tenant, number)
         database.execute("delete from subscriptions where number = ?", (number,))
         database.execute("delete from undecided where subscription = ?", (number,))
         database.execute("delete from dead_letters where subscription = ?", (number,))

@@ -92,7 +92,7 @@ class WebhookDesk:
             tenant, _, webhook, text, acknowledged = rows[0]
             if position > acknowledged:
                 transaction.touched.add((tenant, number))
-                self._state.roster.acknowledge(number, position)
+                self._state.acknowledge(transaction, number, position)
                 database.execute(
                     "update subscriptions set acknowledged = ? where number = ?",
                     (position, number),
