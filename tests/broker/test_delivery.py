@@ -115,6 +115,8 @@ def test_what_waits_is_counted(url: str, clock: Clock, seed: int) -> None:
             ]
             assert not any(page.more for page in pages)
             waiting = sum(len(page.notifications) for page in pages)
+            many = sum(len(page.notifications) > 10 for page in pages)
+            assert broker._state.count_slow(10) == many
             assert broker.stats()["pending"] == waiting
     with Broker.open(url, settings, clock) as broker:
         assert broker.stats()["pending"] == waiting

@@ -68,7 +68,7 @@ def test_numbers_refresh_by_themselves(served: Served, page: Page) -> None:
     page.wait_for_function(
         "text => document.getElementById('numbers').innerText !== text", arg=before
     )
-    assert page.locator("#numbers svg").count() == 6
+    assert page.locator("#numbers svg").count() == 8
 
 
 def test_the_keyboard_is_enough(served: Served, page: Page) -> None:

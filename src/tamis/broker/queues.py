@@ -110,6 +110,21 @@ class Queues:
         lasts = positions[first[many] + excess - 1]
         return list(zip(found[many].tolist(), lasts.tolist(), excess.tolist()))
 
+    def long(self, limit: int) -> list[int]:
+        """Subscriptions that have more notifications here than a limit, with those that do not
+        matter any more."""
+        runs = self._runs
+        if sum(len(run.positions) for run in runs) <= limit:
+            return []
+        found, counts = [], []
+        for run in runs:
+            first = np.flatnonzero(np.diff(run.subscriptions, prepend=-1))
+            found.append(run.subscriptions[first])
+            counts.append(np.diff(first, append=len(run.subscriptions)))
+        subscriptions, places = np.unique(np.concatenate(found), return_inverse=True)
+        many = np.bincount(places, np.concatenate(counts)) > limit
+        return subscriptions[many].tolist()  # type: ignore[no-any-return]
+
     def upto(self, position: int) -> tuple[Int64s, Int64s]:
         """The subscriptions and positions of all that is pending up to a position."""
         subscriptions, positions = [_NONE], [_NONE]

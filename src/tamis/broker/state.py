@@ -118,6 +118,13 @@ class State:
         self.roster.remove(number)
         transaction.after.append(partial(self.queues.done, count))
 
+    def count_slow(self, limit: int) -> int:
+        """Subscriptions for which more notifications wait than a limit. Any thread may ask."""
+        return sum(
+            self.queues.count(number, self.roster.acknowledged(number)) > limit
+            for number in self.queues.long(limit)
+        )
+
     def event_of(self, stored: StoredEvent) -> Event:
         """A stored event as the engine takes it."""
         graph = None if stored.graph is None else parse_triples(stored.graph)
