@@ -82,7 +82,7 @@ def serving(folder: Path, path: Path) -> Iterator[tuple[subprocess.Popen[str], i
     assert process.stderr is not None
     try:
         said = ""
-        while "shown only once" not in said:
+        while "its description at" not in said:
             line = process.stderr.readline()
             assert line, said
             said += line

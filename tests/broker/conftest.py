@@ -50,8 +50,8 @@ def bodies(page: Page) -> list[Any]:
     return [each.event.attributes for each in page.notifications if each.event is not None]
 
 
-def eventually(found: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """What is found, once it is true."""
+def eventually(found: Callable[[], Any], seconds: float = 200.0) -> Any:
+    """What is found, once it is true; on a busy machine that may take long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if result := found():

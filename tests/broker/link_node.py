@@ -11,6 +11,7 @@ from typing import Any
 
 from tamis.broker import Broker, BrokerSettings, NewSubscription, Publication, Role
 from tamis.errors import DuplicateIdError
+from tests.broker.lines import Lines
 
 ALL = frozenset({Role.PUBLISH, Role.SUBSCRIBE})
 SECRET = b"0123456789abcdef"
@@ -26,12 +27,13 @@ def main(form: str) -> None:
         links=given["links"],
         link_listen=given["listen"],
         link_key=given["key"],
-        link_hold=120.0,
+        link_hold=3_600.0,
     )
+    lines = Lines()
     with Broker.open(given["url"], settings) as broker:
-        print(json.dumps({"ready": True}), flush=True)
+        lines.say({"port": broker.link_port})
         for line in sys.stdin:
-            print(json.dumps(answer(broker, json.loads(line))), flush=True)
+            lines.say(answer(broker, json.loads(line)))
 
 
 def answer(broker: Broker, command: dict[str, Any]) -> Any:

@@ -5,7 +5,6 @@ python -m tests.broker.load URL SEED        one JSON object a line; killed from 
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 import threading
@@ -14,6 +13,7 @@ from typing import Any
 
 from tamis.broker import Broker, BrokerSettings, NewSubscription, Publication, Role
 from tamis.errors import BrokerError, UnknownIdError
+from tests.broker.lines import Lines
 
 KEYS = 5
 SETTINGS = BrokerSettings(
@@ -25,20 +25,18 @@ SETTINGS = BrokerSettings(
 
 def main(url: str, seed: int) -> None:
     """Subscribe, publish and acknowledge until the process ends."""
+    lines = Lines()
     broker = Broker.open(url, SETTINGS)
-    lock = threading.Lock()
 
     def say(**what: Any) -> None:
-        with lock:
-            sys.stdout.write(json.dumps(what) + "\n")
-            sys.stdout.flush()
+        lines.say(what)
 
     say(ready=True, rebuilt=broker.stats()["tenants_rebuilt"])
     works = (_subscribe, _publish, _publish, _acknowledge)
     for number, work in enumerate(works):
         arguments = broker, random.Random(seed * 10 + number), say, f"{seed}-{number}"
         threading.Thread(target=work, args=arguments, daemon=True).start()
-    time.sleep(60)
+    sys.stdin.read()  # until whoever started this process is gone
 
 
 def _subscribe(broker: Broker, rng: random.Random, say: Any, name: str) -> None:

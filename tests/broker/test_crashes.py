@@ -67,6 +67,7 @@ def live(url: str, seed: int, rng: random.Random, witness: Witness) -> None:
     root = Path(__file__).parents[2]
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.broker.load", url, str(seed)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=root,
@@ -85,8 +86,8 @@ def live(url: str, seed: int, rng: random.Random, witness: Witness) -> None:
         killer.join()
     finally:
         process.kill()
-        process.stdout.close()
-    assert process.wait() == -signal.SIGKILL
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
 
 
 def check(url: str, witness: Witness) -> None:

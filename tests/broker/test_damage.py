@@ -139,6 +139,38 @@ def test_a_store_of_a_later_version_is_refused(url: str, clock: Clock, tmp_path:
         Broker.open(url, SETTINGS, clock)
 
 
+def test_an_older_store_is_brought_to_the_last_version(
+    url: str, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Step by step, each as a whole; one that fails leaves the store as it was."""
+    place = "tamis.broker.storage.migrations.MIGRATIONS"
+    monkeypatch.setattr(place, MIGRATIONS[:1])
+    ticket = filled(url, clock, 10)
+
+    def tables() -> tuple[str, set[str]]:
+        connection = sqlite3.connect(tmp_path / "broker.db")
+        [(version,)] = connection.execute("select value from meta where name = 'version'")
+        names = connection.execute("select name from sqlite_master where type = 'table'")
+        found = version, {name for (name,) in names}
+        connection.close()
+        return found
+
+    version, before = tables()
+    assert (version, "outgoing" in before) == ("1", False)
+    broken = [*MIGRATIONS[:1], ["create table extra (a integer)", "create nonsense"]]
+    monkeypatch.setattr(place, broken)
+    with pytest.raises(TamisError, match="syntax error"):
+        Broker.open(url, SETTINGS, clock)
+    assert tables() == ("1", before)
+    monkeypatch.setattr(place, MIGRATIONS)
+    with Broker.open(url, SETTINGS, clock) as broker:
+        broker.verify()
+        assert len(broker.read("s7", broker.anonymous(), ticket=ticket).notifications) == 30
+    version, after = tables()
+    assert version == str(len(MIGRATIONS))
+    assert "outgoing" in after
+
+
 def test_one_broker_at_a_time(url: str, clock: Clock) -> None:
     with (
         Broker.open(url, SETTINGS, clock),

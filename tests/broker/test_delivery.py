@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def test_retention_by_age_reports_the_gap(url: str, clock: Clock) -> None:
         assert broker.read("s", me, ticket=ticket, after=old[-1].position).gap is None
         broker.acknowledge("s", me, page.position, ticket=ticket).result()
         assert broker.read("s", me, ticket=ticket).gap is None
-        assert broker.stats()["pending"] == 1  # acknowledged ones go when runs are merged
+        assert broker.stats()["pending"] == 0
         assert len(broker.events(me)) == 1
     with Broker.open(url, settings, clock) as broker:
         assert broker.read("s", me, ticket=ticket).notifications == []
@@ -74,6 +75,67 @@ def test_a_slow_consumer_loses_only_its_own(url: str, clock: Clock) -> None:
         assert bodies(broker.read("rare", me, ticket=rare)) == [{"a": 1}]
         broker.acknowledge("slow", me, page.position, ticket=slow).result()
         assert broker.read("slow", me, ticket=slow).gap is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_waits_is_counted(url: str, clock: Clock, seed: int) -> None:
+    """However notifications come and go, the count is what all subscriptions may still read."""
+    rng = random.Random(seed)
+    settings = BrokerSettings(
+        anonymous=ALL, retention=50.0, queue=20, lease=10_000.0, housekeeping=1e6
+    )
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        tickets: dict[str, str] = {}
+        for step in range(120):
+            futures: list[Any] = []
+            for _ in range(rng.randrange(1, 5)):  # some of them in one transaction
+                id = rng.choice([*tickets, "none"])
+                match rng.randrange(6):
+                    case 0:
+                        name = f"s{step}-{len(tickets)}-{rng.random()}"
+                        new = NewSubscription(f"a >= {rng.randrange(5)}", id=name)
+                        tickets[name] = broker.subscribe(new, me).result().ticket
+                    case 1 if id in tickets and len(tickets) > 2:
+                        futures.append(broker.unsubscribe(id, me, ticket=tickets.pop(id)))
+                    case 2 if id in tickets:
+                        page = broker.read(id, me, ticket=tickets[id], limit=rng.randrange(1, 20))
+                        position = page.position
+                        futures.append(broker.acknowledge(id, me, position, ticket=tickets[id]))
+                    case 3:
+                        clock.now += rng.randrange(10)
+                        futures.append(broker.keep_house())
+                    case _:
+                        events = [Publication({"a": rng.randrange(6)}) for _ in range(9)]
+                        futures.append(broker.publish(events, me))
+            for future in futures:
+                future.result()
+            pages = [
+                broker.read(id, me, ticket=ticket, limit=1_000) for id, ticket in tickets.items()
+            ]
+            assert not any(page.more for page in pages)
+            waiting = sum(len(page.notifications) for page in pages)
+            many = sum(len(page.notifications) > 10 for page in pages)
+            assert broker._state.count_slow(10) == many
+            assert broker.stats()["pending"] == waiting
+    with Broker.open(url, settings, clock) as broker:
+        assert broker.stats()["pending"] == waiting
+
+
+def test_acknowledged_notifications_do_not_crowd_out_others(url: str, clock: Clock) -> None:
+    """Only those that wait count towards the limit of all that may wait."""
+    settings = BrokerSettings(anonymous=ALL, retention_pending=100)
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        quick = broker.subscribe(NewSubscription("a > 0", id="quick"), me).result().ticket
+        rare = broker.subscribe(NewSubscription("a = 1", id="rare"), me).result().ticket
+        for first in range(1, 2_000, 50):
+            broker.publish([Publication({"a": first + n}) for n in range(50)], me).result()
+            page = broker.read("quick", me, ticket=quick)
+            broker.acknowledge("quick", me, page.position, ticket=quick).result()
+            broker.keep_house().result()
+        assert bodies(broker.read("rare", me, ticket=rare)) == [{"a": 1}]
+        assert len(broker._state.queues) < 1_200, "what was acknowledged goes"
 
 
 def test_acknowledged_notifications_are_not_lost(url: str, clock: Clock) -> None:
@@ -171,6 +233,8 @@ def test_operators_must_be_allowed_and_bindings_arrive(url: str, clock: Clock) -
         key, _ = broker.create_key("k", ["subscribe"], quotas=Quotas(cost=0.5)).result()
         with pytest.raises(QuotaError, match="seconds"):  # it declares no cost
             broker.subscribe(new, broker.identify(key))
+        with pytest.raises(QuotaError, match="seconds"):
+            broker.dry_run(new.subscription, broker.identify(key))
 
 
 def test_dry_run(broker: Broker, me: Identity) -> None:

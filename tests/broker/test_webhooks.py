@@ -6,17 +6,22 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpcore
 import pytest
 
 from tamis.broker import Broker, BrokerSettings, NewSubscription, Publication, Webhook
+from tamis.broker.webhook_request import Verdict, WebhookRequest, WebhookSession, webhook_secret
 from tamis.errors import BrokerError, LimitError
 from tamis.model.addresses import PrivateAddressError, checked_address, is_public
 from tests.broker.conftest import ALL, eventually
+
+SECRET = webhook_secret(b"0" * 32)
 
 
 class Receiver(ThreadingHTTPServer):
@@ -197,11 +202,105 @@ def test_private_addresses_are_refused(url: str, receiver: Receiver) -> None:
                 broker.subscribe(NewSubscription("n = 1", webhook=Webhook(wrong)), me)
 
 
+def test_webhooks_that_hang_leave_threads_to_the_others(url: str, receiver: Receiver) -> None:
+    settings = BrokerSettings(
+        anonymous=ALL, private_webhooks=True, webhooks_at_once=4, webhook_timeout=150.0
+    )
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=100) as silent,  # it never answers
+        Broker.open(url, settings) as broker,
+    ):
+        subscribe(broker, receiver, "/good")
+        publish(broker, 0)
+        eventually(lambda: receiver.numbers("/good") == [0])
+        me = broker.anonymous()
+        hook = Webhook(f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        for _ in range(10):
+            broker.subscribe(NewSubscription("n >= 0", webhook=hook), me).result()
+        publish(broker, 1, 2)
+        eventually(lambda: receiver.numbers("/good") == [0, 1, 2], 100.0)
+        silent.close()  # what hangs ends
+
+
+class Drip(threading.Thread):
+    """A receiver that sends the head of an answer byte by byte, and never ends."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        connection, _ = self.server.accept()
+        try:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not self.is_over.wait(0.05):
+                connection.sendall(b"x")
+        except OSError:
+            pass
+        connection.close()
+
+
+def test_a_request_has_a_deadline_as_a_whole() -> None:
+    drip = Drip()
+    drip.start()
+    session = WebhookSession(0.5, private=True)
+    request = WebhookRequest(
+        session, f"http://127.0.0.1:{drip.server.getsockname()[1]}/", SECRET, origin="tamis"
+    )
+    answer = request.validate()  # without a deadline, it would not come back
+    assert answer.verdict is Verdict.RETRY
+    assert answer.reason.startswith("ReadTimeout")
+    drip.is_over.set()
+    drip.join()
+    drip.server.close()
+    session.close()
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_called(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name may change its address at any time; and it may have several."""
+    answers: list[list[str]] = []
+
+    known = socket.getaddrinfo
+
+    def lookup(host: str, port: int, *rest: Any, **options: Any) -> list[Any]:
+        if host != "receiver.test":
+            return known(host, port, *rest, **options)
+        return [(2, 1, 6, "", (address, port)) for address in answers.pop(0)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    url = f"http://receiver.test:{receiver.server_port}/a"
+    session = WebhookSession(100.0, private=True)
+    request = WebhookRequest(session, url, SECRET, origin="tamis")
+    answers.append(["127.0.0.1"])
+    assert request.validate().verdict is Verdict.DONE
+    assert receiver.handshakes == ["/a"]
+    session.close()
+    guarded = WebhookSession(100.0, private=False)
+    called: list[str] = []
+
+    def connect(address: str, *rest: Any) -> Any:
+        called.append(address)
+        raise httpcore.ConnectError("not in this test")
+
+    monkeypatch.setattr(guarded._network._inner, "connect_tcp", connect)
+    request = WebhookRequest(guarded, url, SECRET, origin="tamis")
+    for found in (["8.8.8.8"], ["8.8.8.8", "127.0.0.1"], ["127.0.0.1"], ["::ffff:127.0.0.1"]):
+        answers.append(found)
+        assert request.validate().verdict is Verdict.RETRY
+    assert called == ["8.8.8.8"], "only the first name had public addresses alone"
+    assert answers == [], "each connection looks up once"
+    guarded.close()
+
+
 @pytest.mark.parametrize(
     "address",
     """127.0.0.1 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 0.0.0.0 100.64.0.1 224.0.0.1
     255.255.255.255 ::1 :: fe80::1 fc00::1 ff02::1 ::ffff:127.0.0.1 ::ffff:8.8.8.8 fe80::1%eth0
-    64:ff9b::7f00:1 2002:7f00:1::1""".split(),
+    64:ff9b::7f00:1 64:ff9b:1::7f00:1 2002:7f00:1::1 ::127.0.0.1 ::ffff:0:127.0.0.1 fec0::1 192.0.0.8
+    2001:db8::1 3fff::1 4000::1""".split(),
 )
 def test_addresses_that_are_not_public(address: str) -> None:
     assert not is_public(address)

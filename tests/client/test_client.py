@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tamis import Engine
 from tamis.broker import Broker
-from tamis.client import AsyncClient, Client, ClientError, Subscription
+from tamis.client import AsyncClient, Client, ClientError, Delivery, Subscription
 from tamis.client.messages import MessageReader
 from tamis.errors import (
     AuthenticationError,
@@ -23,6 +24,7 @@ from tamis.errors import (
 )
 from tamis.server.serve import running
 from tamis.server.settings import ServerSettings
+from tests.ports import free_port
 from tests.server.conftest import Served
 
 
@@ -38,12 +40,14 @@ def test_the_verbs_of_an_engine(client: Client) -> None:
     assert mine.ticket not in repr(mine)
     outcome = client.publish([{"category": "Toy", "price": 3}, {"category": "Toy", "price": 9}])
     assert (outcome.published, outcome.matched) == (2, 1)
-    (found,) = client.notifications(mine, timeout=0.5)
+    found = next(client.notifications(mine, timeout=200))
     assert found.event == {"category": "Toy", "price": 3}
     client.acknowledge(found)
     assert client.subscription(mine).pending == 0
     assert list(client.notifications(mine, timeout=0.2)) == []
-    changed = client.update(mine, "price > 100")
+    changed = client.update(mine, "price > 100", webhook="https://x.example/", enabled=False)
+    assert changed.webhook_secret is not None
+    assert not changed.enabled
     assert changed.text == "price > 100"
     client.disable("cheap-toys")
     assert not client.subscription("cheap-toys").enabled
@@ -96,14 +100,14 @@ def test_a_stream_goes_on_when_the_server_comes_back(tmp_path: Path) -> None:
     found: list[int] = []
     with Broker.open(store) as broker:
         key, _ = broker.create_key("admin", ["admin"]).result()
-        with running(broker, ServerSettings(port=0, console=False)) as server:
-            port = int(server.address.rpartition(":")[2])
+        port = free_port()
+        with running(broker, ServerSettings(port=port, console=False)) as server:
             client = Client(server.address, key=key)
             mine = client.subscribe("n >= 0")
             client.publish([{"n": 0}, {"n": 1}])
 
             def read() -> None:
-                for notification in client.notifications(mine, timeout=20):
+                for notification in client.notifications(mine, timeout=200):
                     found.append(notification.event["n"])
                     if len(found) == 4:
                         return
@@ -114,27 +118,29 @@ def test_a_stream_goes_on_when_the_server_comes_back(tmp_path: Path) -> None:
                 reader.join(0.02)
     with Broker.open(store) as broker, running(broker, ServerSettings(port=port, console=False)):
         client.publish([{"n": 2}, {"n": 3}])
-        reader.join(20)
+        reader.join(200)
         client.close()
     assert found == [0, 1, 2, 3]
 
 
-def test_requests_are_repeated_without_harm(tmp_path: Path) -> None:
+def test_requests_are_repeated_without_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The broker does not answer at first; the client tries until it does."""
+    monkeypatch.setattr("tamis.client.requests.TRIES", 1_000)
+    monkeypatch.setattr("tamis.client.requests.LONGEST_WAIT", 0.2)
     store = f"sqlite:///{tmp_path / 'broker.db'}"
     with Broker.open(store) as broker:
         key, _ = broker.create_key("admin", ["admin"]).result()
-        with running(broker, ServerSettings(port=0, console=False)) as server:
-            address = server.address
-        port = int(address.rpartition(":")[2])
-        with Client(address, key=key) as client:
+        port = free_port()
+        with Client(f"http://127.0.0.1:{port}", key=key) as client:
             made: list[Subscription] = []
             thread = threading.Thread(target=lambda: made.append(client.subscribe("n = 1")))
             thread.start()
             thread.join(0.2)
             assert thread.is_alive(), "nobody listens yet"
             with running(broker, ServerSettings(port=port, console=False)):
-                thread.join(20)
+                thread.join(200)
                 assert len(made) == 1
                 first = client.publish({"n": 1}, idempotency_key="once")
                 again = client.publish({"n": 1}, idempotency_key="once")
@@ -154,7 +160,7 @@ def test_the_same_verbs_for_asyncio(served: Served) -> None:
             mine = await client.subscribe("n >= 0")
             await client.publish([{"n": 0}, {"n": 1}])
             found = []
-            async for notification in client.notifications(mine, timeout=5):
+            async for notification in client.notifications(mine, timeout=200):
                 found.append(notification.event["n"])
                 await client.acknowledge(notification)
                 if len(found) == 2:
@@ -167,6 +173,23 @@ def test_the_same_verbs_for_asyncio(served: Served) -> None:
                 await client.subscription(mine)
 
     asyncio.run(main())
+
+
+def test_matches_are_handed_over_in_bulk(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a pipeline does: it takes the subscriptions, matches by itself, and hands over."""
+    monkeypatch.setattr("tamis.client.requests._DELIVERIES", 7)
+    for n in range(3):
+        client.subscribe(f"n = {n}", id=f"s{n}")
+    engine = Engine()
+    engine.subscribe_many({each.id: each.text for each in client.subscriptions()})
+    events = [{"n": n % 4} for n in range(40)]
+    found = [Delivery(f"e{n}", event, engine.match(event), "x") for n, event in enumerate(events)]
+    for repeated in (0, 40):
+        report = client.deliver(found)
+        assert (report.published, report.matched, report.repeated) == (40, 30, repeated)
+        assert [each["matched"] for each in report.events[:4]] == [1, 1, 1, 0]
+    assert len(client.read("s2", limit=50).notifications) == 10
+    assert client.undecided("s2") == []
 
 
 def test_both_clients_have_the_same_methods() -> None:

@@ -9,7 +9,10 @@ from tamis.demo.broker import run_broker
 
 @pytest.mark.slow
 def test_all_three_subscribers_receive_auctions(capsys: pytest.CaptureFixture[str]) -> None:
-    counts = run_broker(seconds=12, port=0, seed=0)
+    for seconds in (12, 120):  # a busy machine needs more time
+        counts = run_broker(seconds=seconds, port=0, seed=0)
+        if len(counts) == 3:
+            break
     assert set(counts) == {"toys", "bargains", "bidding-wars"}
     said = capsys.readouterr()
     assert "The console is at" in said.err

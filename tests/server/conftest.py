@@ -32,7 +32,7 @@ class Served:
 
     def client(self, key: str | None = None) -> httpx.Client:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        return httpx.Client(base_url=self.address, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.address, headers=headers, timeout=120)
 
     def subscribe(self, text: str = "price < 5", **fields: object) -> dict[str, str]:
         answer = self.http.post("/v1/subscriptions", json={"subscription": text, **fields})
@@ -57,7 +57,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             server = stack.enter_context(running(opened, ServerSettings(**{"port": 0, **settings})))
             headers = {"Authorization": f"Bearer {key}"}
             http = stack.enter_context(
-                httpx.Client(base_url=server.address, headers=headers, timeout=30)
+                httpx.Client(base_url=server.address, headers=headers, timeout=120)
             )
             return Served(opened, server.address, key, http)
 

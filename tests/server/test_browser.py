@@ -26,7 +26,7 @@ def page(served: Served) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(served.address)
@@ -68,7 +68,7 @@ def test_numbers_refresh_by_themselves(served: Served, page: Page) -> None:
     page.wait_for_function(
         "text => document.getElementById('numbers').innerText !== text", arg=before
     )
-    assert page.locator("#numbers svg").count() == 6
+    assert page.locator("#numbers svg").count() == 8
 
 
 def test_the_keyboard_is_enough(served: Served, page: Page) -> None:

@@ -17,7 +17,7 @@ from tests.server.conftest import Serve, Served
 @pytest.fixture
 def browser(served: Served):
     """A client with cookies and without a key, as a browser is."""
-    with httpx.Client(base_url=served.address, timeout=30) as client:
+    with httpx.Client(base_url=served.address, timeout=120) as client:
         yield client
 
 
@@ -179,7 +179,7 @@ def test_numbers_for_people() -> None:
 def test_the_overlay_is_drawn(tmp_path) -> None:
     with pair(tmp_path) as (left, _), running(left, ServerSettings(port=0)) as server:
         key, _ = left.create_key("admin", ["admin"]).result()
-        with httpx.Client(base_url=server.address, timeout=30) as browser:
+        with httpx.Client(base_url=server.address, timeout=120) as browser:
             log_in(browser, key)
             page = browser.get("/overlay").text
     assert '<line class="up"' in page

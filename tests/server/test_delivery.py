@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 from tamis.broker import Broker, NewSubscription
 from tamis.server.serve import running
 from tamis.server.settings import ServerSettings
+from tests.broker.conftest import eventually
 from tests.server.conftest import Serve, Served
 
 
@@ -98,7 +99,7 @@ def test_long_poll_waits_and_acknowledgement_lasts(served: Served) -> None:
         0.2, lambda: served.http.post("/v1/events", json=[{"n": n} for n in range(5)])
     )
     timer.start()
-    page = served.http.get("/v1/subscriptions/all/notifications?wait=20&limit=3").json()
+    page = served.http.get("/v1/subscriptions/all/notifications?wait=60&limit=3").json()
     timer.join()
     assert [each["event"]["n"] for each in page["items"]] == [0, 1, 2]
     assert page["more"] is True
@@ -119,33 +120,34 @@ def test_websocket_sends_and_takes_acknowledgements(served: Served) -> None:
     made = served.subscribe("n >= 0", id="all")
     served.http.post("/v1/events", json=[{"n": 0}, {"n": 1}])
     address = served.address.replace("http", "ws") + "/v1/subscriptions/all/socket"
-    with connect(address, additional_headers={"Tamis-Ticket": made["ticket"]}) as socket:
-        found = [json.loads(socket.recv(timeout=10)) for _ in range(2)]
+    with connect(
+        address, additional_headers={"Tamis-Ticket": made["ticket"]}, open_timeout=120
+    ) as socket:
+        found = [json.loads(socket.recv(timeout=120)) for _ in range(2)]
         assert [each["event"]["n"] for each in found] == [0, 1]
         served.http.post("/v1/events", json={"n": 2})
-        assert json.loads(socket.recv(timeout=10))["event"] == {"n": 2}
+        assert json.loads(socket.recv(timeout=120))["event"] == {"n": 2}
         socket.send(json.dumps({"acknowledge": found[1]["position"]}))
-        for _ in range(100):
-            if served.http.get("/v1/subscriptions/all").json()["pending"] == 1:
-                break
-            time.sleep(0.05)
-        else:
-            raise AssertionError("the acknowledgement did not arrive")
-    with connect(address) as socket:  # as a browser: the ticket in the first message
+        eventually(lambda: served.http.get("/v1/subscriptions/all").json()["pending"] == 1)
+    with connect(
+        address, open_timeout=120
+    ) as socket:  # as a browser: the ticket in the first message
         socket.send(json.dumps({"ticket": made["ticket"]}))
-        assert json.loads(socket.recv(timeout=10))["event"] == {"n": 2}
+        assert json.loads(socket.recv(timeout=120))["event"] == {"n": 2}
 
 
 def test_websockets_refuse_strangers_and_nonsense(served: Served) -> None:
     made = served.subscribe("n >= 0", id="all")
     address = served.address.replace("http", "ws") + "/v1/subscriptions/all/socket"
     for first in ('{"ticket": "wrong"}', "{}", "nonsense", "[]"):
-        with connect(address) as socket:
+        with connect(address, open_timeout=120) as socket:
             socket.send(first)
-            assert json.loads(socket.recv(timeout=10))["problem"]["status"] in (400, 401, 403)
-    with connect(address, additional_headers={"Tamis-Ticket": made["ticket"]}) as socket:
+            assert json.loads(socket.recv(timeout=120))["problem"]["status"] in (400, 401, 403)
+    with connect(
+        address, additional_headers={"Tamis-Ticket": made["ticket"]}, open_timeout=120
+    ) as socket:
         socket.send('{"acknowledge": "all"}')
-        assert json.loads(socket.recv(timeout=10))["problem"]["status"] == 400
+        assert json.loads(socket.recv(timeout=120))["problem"]["status"] == 400
 
 
 def test_a_slow_client_does_not_slow_others(served: Served) -> None:
@@ -167,7 +169,7 @@ def test_the_server_stops_while_clients_listen(tmp_path: Path) -> None:
         key, _ = broker.create_key("admin", ["admin"]).result()
         headers = {"Authorization": f"Bearer {key}"}
         broker.subscribe(NewSubscription("n >= 0", id="all"), by=broker.identify(key)).result()
-        with httpx.Client(headers=headers, timeout=60) as http:
+        with httpx.Client(headers=headers, timeout=200) as http:
             with running(broker, settings) as server:
                 stream = http.stream("GET", f"{server.address}/v1/subscriptions/all/stream")
                 lines = stream.__enter__().iter_lines()
@@ -175,3 +177,34 @@ def test_the_server_stops_while_clients_listen(tmp_path: Path) -> None:
                 began = time.monotonic()
             assert list(lines) == [""], "the stream ends as it should, not in the middle"
             assert time.monotonic() - began < 100, "the stop waited for the stream"
+
+
+def test_a_stream_ends_when_its_key_is_revoked(serve: Serve) -> None:
+    served = serve(heartbeat_seconds=0.1)
+    key, stored = served.broker.create_key("short", ["publish", "subscribe"]).result()
+    with served.client(key) as short:
+        short.post("/v1/subscriptions", json={"subscription": "n >= 0", "id": "all"})
+        found = []
+        served.http.post("/v1/events", json={"n": 1})
+        with short.stream("GET", "/v1/subscriptions/all/stream") as response:
+            for message in messages(response):
+                found.append(message["event"])
+                if len(found) == 1:
+                    served.broker.revoke_key(stored.number).result()
+                    served.http.post("/v1/events", json={"n": 2})
+            assert found[-1] == "end"
+            assert len(found) == 2, found
+
+
+def test_pages_of_others_cannot_open_a_websocket_with_a_session(served: Served) -> None:
+    served.subscribe("n >= 0", id="all")
+    served.http.post("/v1/events", json={"n": 0})
+    with served.client() as browser:
+        browser.post("/login", data={"key": served.key})
+        cookie = f"tamis_session={browser.cookies['tamis_session']}"
+    address = served.address.replace("http", "ws") + "/v1/subscriptions/all/socket"
+    for origin, part in ((served.address, "event"), ("https://evil.example", "problem")):
+        with connect(
+            address, origin=origin, additional_headers={"Cookie": cookie}, open_timeout=120
+        ) as socket:
+            assert part in json.loads(socket.recv(timeout=120))

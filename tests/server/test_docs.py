@@ -37,7 +37,7 @@ def test_curl_examples_run(served: Served, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr

@@ -226,3 +226,35 @@ def test_the_schema_is_read_and_extended(serve: Serve) -> None:
     assert served.http.post("/v1/events", json=event).json()["matched"] == 1
     clash = {"attributes": {"price": "string"}}
     assert served.http.post("/v1/schema", json=clash).status_code == 422
+
+
+def test_matches_that_were_found_elsewhere_are_delivered(served: Served) -> None:
+    for id in ("one", "two", "off"):
+        served.subscribe("price < 5", id=id)
+    served.http.post("/v1/subscriptions/off/disable")
+    given = [
+        {"id": "a", "source": "spark", "event": {"price": 99}, "subscriptions": ["two", "one"]},
+        {"id": "b", "source": "spark", "event": {"price": 3}, "subscriptions": ["off", "gone"]},
+        {"id": "c", "source": "spark", "event": {"price": 3}, "subscriptions": ["two", "two"]},
+    ]
+    answer = served.http.post("/v1/deliveries", json=given).json()
+    assert [each["matched"] for each in answer["events"]] == [2, 0, 1]
+    again = served.http.post("/v1/deliveries", json=given).json()
+    assert (again["repeated"], again["matched"]) == (3, 3)
+    assert events_of(served, "one") == [{"price": 99}]
+    assert events_of(served, "two") == [{"price": 99}, {"price": 3}]
+    assert served.http.post("/v1/events", json={"price": 3}).json()["matched"] == 2
+    other = [{**given[0], "event": {"price": 98}}]
+    assert served.http.post("/v1/deliveries", json=other).status_code == 409
+    with served.client(served.new_key("publish", "subscribe")) as publisher:
+        assert publisher.post("/v1/deliveries", json=given).status_code == 403
+    for wrong in ({}, [1], [{"id": "d"}], [{**given[0], "x": 1}], [{**given[0], "event": []}]):
+        assert served.http.post("/v1/deliveries", json=wrong).status_code == 400
+
+
+def test_deliveries_reach_only_the_tenant_of_the_key(served: Served) -> None:
+    served.subscribe("price < 5", id="here")
+    with served.client(served.new_key("admin", tenant="other")) as stranger:
+        given = [{"id": "a", "event": {"price": 3}, "subscriptions": ["here"]}]
+        assert stranger.post("/v1/deliveries", json=given).json()["matched"] == 0
+    assert events_of(served, "here") == []

@@ -22,7 +22,7 @@ PATHS = """
     /v1/subscriptions /v1/subscriptions/s /v1/subscriptions/s/renew /v1/subscriptions/s/acknowledge
     /v1/subscriptions/s/enable /v1/subscriptions/s/disable /v1/subscriptions/s/notifications
     /v1/subscriptions/s/dead-letters /v1/subscriptions/s/dead-letters/replay /v1/check /v1/dry-run
-    /v1/events /v1/schema /v1/keys /v1/keys/99999 /v1/stats /healthz /readyz /metrics /v1/openapi.json
+    /v1/events /v1/deliveries /v1/undecided /v1/subscriptions/s/undecided /v1/schema /v1/keys /v1/keys/99999 /v1/stats /healthz /readyz /metrics /v1/openapi.json
     / /login /logout /subscriptions /new /publish /keys /docs /console/try /console/numbers /static/x
     /static/../../settings.py /v1 // /%00 /v1/subscriptions/%ff /v1/subscriptions/%2e%2e/x
 """.split()
@@ -33,7 +33,7 @@ PARTS: list[object] = [
 ]  # fmt: skip
 NAMES = """
     subscription dialect id lease metadata webhook url position last enabled roles name tenant specversion
-    source type data data_base64 datacontenttype price nonsense
+    source type data data_base64 datacontenttype price nonsense event subscriptions quotas
 """.split()
 
 

@@ -48,6 +48,11 @@ def test_metrics_are_those_of_prometheus(served: Served) -> None:
     assert samples["tamis_http_requests_total", "201", "subscribe"] == 1
     assert samples["tamis_http_requests_total", "404", "subscription"] == 1
     assert samples["tamis_http_request_seconds_count", "publish"] == 1
+    for name in ("pending", "slow", "links", "webhooks_failed_total", "event_bytes"):
+        assert (f"tamis_{name}",) in samples
+    helps = {line.split()[2] for line in text.splitlines() if line.startswith("# HELP ")}
+    types = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
+    assert helps == types, "each metric says what it is"
     stats = served.http.get("/v1/stats").json()
     assert (stats["events"], stats["matches"]) == (2, 1)
     with served.client(served.new_key("publish")) as other:
@@ -134,7 +139,7 @@ def test_requests_are_logged_if_asked_for(serve: Serve, caplog) -> None:
 
 def test_a_bucket_fills_at_its_rate() -> None:
     now = 0.0
-    rates = Rates(10, 20, clock=lambda: now)
+    rates = Rates(10, clock=lambda: now)
     for _ in range(20):
         rates.take("a")
     try:

@@ -50,6 +50,11 @@ def test_operators_are_allowed_by_name() -> None:
 def test_files_of_the_broker_are_paths() -> None:
     settings = broker_settings({"secret": "a.key", "index": "folder"})
     assert (settings.secret, settings.index) == (Path("a.key"), Path("folder"))
+    limits = broker_settings({"limits": {"text": 100}, "quotas": {"calls": 3, "requests": 10}})
+    assert (limits.limits.text, limits.quotas.calls, limits.quotas.requests) == (100, 3, 10)
+    for wrong in ({"quotas": {"calls": "x"}}, {"quotas": 3}, {"limits": {"txt": 3}}):
+        with pytest.raises(SettingsError, match=r"quotas|did you mean 'text'"):
+            broker_settings(wrong)
     with pytest.raises(SettingsError, match="secret is a path"):
         broker_settings({"secret": 7})
 
@@ -89,23 +94,26 @@ def test_serve_alone_works_and_keeps_everything(tmp_path: Path) -> None:
     try:
         body = {"subscription": "a = 1", "id": "one"}
         assert (
-            httpx.post(f"{address}/v1/subscriptions", json=body, headers=headers).status_code == 201
+            httpx.post(
+                f"{address}/v1/subscriptions", json=body, headers=headers, timeout=120
+            ).status_code
+            == 201
         )
-        assert httpx.get(f"{address}/readyz").json() == {"status": "ready"}
+        assert httpx.get(f"{address}/readyz", timeout=120).json() == {"status": "ready"}
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) in (0, -signal.SIGTERM)
+        assert process.wait(120) in (0, -signal.SIGTERM)
         process.communicate()
     assert (tmp_path / "tamis.db").exists()
     (tmp_path / "seen").touch()
     process, address, again = start(tmp_path)
     try:
         assert again == "", "the key is shown only once"
-        found = httpx.get(f"{address}/v1/subscriptions/one", headers=headers).json()
+        found = httpx.get(f"{address}/v1/subscriptions/one", headers=headers, timeout=120).json()
         assert found["subscription"] == "a = 1"
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(120)
         process.communicate()
 
 
@@ -115,12 +123,12 @@ def test_serve_on_postgresql(tmp_path: Path) -> None:
         process, address, key = start(tmp_path, "--store", server.url)
         try:
             headers = {"Authorization": f"Bearer {key}"}
-            answer = httpx.post(f"{address}/v1/events", json={"a": 1}, headers=headers)
+            answer = httpx.post(f"{address}/v1/events", json={"a": 1}, headers=headers, timeout=120)
             assert answer.status_code == 200
             assert (tmp_path / "tamis.key").stat().st_mode & 0o077 == 0
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            process.wait(120)
             process.communicate()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tamis.broker import BrokerSettings
+from tests.broker.conftest import eventually
 from tests.server.conftest import Serve, Served
 
 
@@ -187,3 +189,58 @@ def test_rates_are_limited_by_key(serve: Serve) -> None:
     )
     assert int(refused.headers["retry-after"]) >= 1
     assert served.http.get("/healthz").status_code == 200, "health is not limited"
+
+
+def test_a_webhook_is_given_later_and_signed_with_the_secret_of_the_answer(served: Served) -> None:
+    served.subscribe("n = 1", id="s")
+    changed = served.http.patch(
+        "/v1/subscriptions/s", json={"webhook": {"url": "https://x.example/"}, "enabled": False}
+    ).json()
+    assert changed["webhook"] == "https://x.example/"
+    assert changed["enabled"] is False
+    assert changed["webhook_state"] == "new"
+    assert changed["webhook_secret"].startswith("whsec_")
+    assert "webhook_secret" not in served.http.get("/v1/subscriptions/s").json()
+    refused = served.http.patch("/v1/subscriptions/s", json={"webhook": {"url": "ftp://x"}})
+    assert refused.status_code == 422
+
+
+def test_keys_have_quotas(served: Served) -> None:
+    quotas = {"subscriptions": 1, "calls": 0, "cost": 0.5, "requests": 2}
+    body = {"name": "small", "roles": ["subscribe"], "quotas": quotas}
+    made = served.http.post("/v1/keys", json=body).json()
+    assert made["quotas"] == quotas
+    listed = served.http.get("/v1/keys").json()["items"]
+    assert [each["quotas"] for each in listed] == [{}, quotas]
+    with served.client(made["key"]) as small:
+        assert small.post("/v1/subscriptions", json={"subscription": "a = 1"}).status_code == 201
+        assert small.post("/v1/subscriptions", json={"subscription": "a = 2"}).status_code == 403
+        statuses = {small.get("/v1/subscriptions").status_code for _ in range(200)}
+        assert statuses >= {429}, "it may send two requests a second"
+    for wrong in ({"subscriptions": -1}, {"calls": "x"}, {"prise": 1}):
+        answer = served.http.post("/v1/keys", json={**body, "quotas": wrong})
+        assert answer.status_code == 400
+
+
+def test_undecided_events_are_visible(serve: Serve) -> None:
+    def near(event: object, place: str) -> bool:
+        raise RuntimeError("no map today")
+
+    served = serve(BrokerSettings(operators={"near": near}, tries=2, retry=0.0, housekeeping=0.05))
+    made = served.subscribe("a = 1 and near('Bronx')", id="s")
+    published = served.http.post("/v1/events", json={"a": 1}, headers={"Idempotency-Key": "e"})
+    assert published.json()["events"][0]["incomplete"] == 1
+
+    def given_up() -> dict[str, object] | None:
+        with served.client() as anyone:
+            answer = anyone.get("/v1/subscriptions/s/undecided", headers=ticket(made)).json()
+        [pair] = answer["items"]
+        assert (pair["subscription"], pair["event_id"], pair["event"]) == ("s", "e", {"a": 1})
+        assert "no map today" in pair["reason"]
+        return None if "next" in pair else pair
+
+    assert eventually(given_up)["tries"] == 2
+    assert len(served.http.get("/v1/undecided?limit=5").json()["items"]) == 1
+    with served.client() as anyone:
+        assert anyone.get("/v1/undecided").status_code == 401
+        assert anyone.get("/v1/subscriptions/s/undecided").status_code == 401

@@ -15,9 +15,10 @@ from tamis.broker.clock import SteadyClock
 from tamis.broker.delivery import AcknowledgeRequest, DeliveryDesk
 from tamis.broker.dialects import text_of
 from tamis.broker.dry_run import DryRun, dry_run, recent_events
+from tamis.broker.housekeeping import Housekeeper
 from tamis.broker.keys import KeyDesk, RevokeRequest
-from tamis.broker.link_sockets import Dialer, Listener
-from tamis.broker.links import Links, LinkState
+from tamis.broker.links import LinkState
+from tamis.broker.neighbours import Neighbours
 from tamis.broker.outbox import Outbox
 from tamis.broker.publishing import PublicationDesk
 from tamis.broker.records import (
@@ -56,8 +57,6 @@ log = logging.getLogger("tamis.broker")
 
 Clock = Callable[[], float]
 
-_EXPIRED_AT_ONCE = 2_000
-
 
 class Broker:
     """Subscriptions with leases and tickets, events, and durable delivery.
@@ -70,10 +69,9 @@ class Broker:
     def __init__(
         self, database: Database, tokens: Tokens, settings: BrokerSettings, clock: Clock
     ) -> None:
-        if settings.links and (not settings.name or settings.name in settings.links):
-            raise TamisError("a broker with links needs a name that its neighbours do not have")
         self._database, self._settings, self._clock = database, settings, clock
         self._state = state = State(database, settings, tokens)
+        self._neighbours = Neighbours(state)
         self._delivery = DeliveryDesk(state)
         arrivals = Arrivals(state, self._notify)
         self._retention = Retention(state, arrivals)
@@ -87,8 +85,9 @@ class Broker:
         self._publications = PublicationDesk(state, arrivals, self._retention, self._outgoing)
         self._keys = KeyDesk(state)
         self._index = SavedIndex(state, folder_of(settings, database), state.meta("store", ""))
-        self._links: Links | None = None
-        self._sockets: list[Dialer | Listener] = []
+        self._house = Housekeeper(
+            state, self._subscriptions, self._retention, self._index, self.retry_undecided
+        )
         self._index.load()
         self._delivery.load()
         self._writer = Writer(
@@ -96,23 +95,21 @@ class Broker:
             clock,
             restore=self._restore,
             seal=state.seal,
-            observe=self._observe,
-            housekeeping=self._keep_house,
+            observe=self._neighbours.changed,
+            housekeeping=self._house.keep,
             every=settings.housekeeping,
             waiting=settings.waiting,
             waiting_events=settings.waiting_events,
             group=settings.group,
         )
         self._is_closing = threading.Event()
-        self._retries = threading.Thread(target=self._retry, name="tamis-retries", daemon=True)
-        self._retries.start()
+        self._house.start()
         self._webhooks.start()
-        if settings.links:
-            try:
-                self._link()
-            except BaseException:
-                self.close()
-                raise
+        try:
+            self._neighbours.join(self._writer, self._outgoing, self.publish, self.identify)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def open(
@@ -136,40 +133,19 @@ class Broker:
         self._delivery.notify_all()
         self._webhooks.start()
 
-    def _observe(self, touched: set[tuple[str, int]]) -> None:
-        if self._links is not None:
-            self._links.changed(touched)
-
-    def _link(self) -> None:
-        """Join the overlay, and keep connections to the neighbours."""
-        settings = self._settings
-        start, was_linked = self._writer.submit(self._state.begin_links, None).result()
-        self._links = Links(
-            self._state,
-            settings.name,
-            settings.links,
-            start=start,
-            recovering=was_linked,
-            publish=self.publish,
-            forget=lambda events: self._writer.submit(self._outgoing.remove, events),
-            hold=settings.link_hold,
-        )
-        self._outgoing.notify = self._links.published
-        self._links.start()
-        if settings.link_listen is not None:
-            self._sockets.append(Listener(self._links, settings.link_listen, self.identify))
-        for neighbour, url in settings.links.items():
-            if url:
-                self._sockets.append(Dialer(self._links, neighbour, url, settings.link_key))
-
     def links(self) -> list[LinkState]:
         """The links to other brokers, by neighbour."""
-        return [] if self._links is None else self._links.states()
+        return self._neighbours.states()
+
+    @property
+    def link_port(self) -> int | None:
+        """The port where neighbours dial, if this broker listens for them."""
+        return self._neighbours.port
 
     @property
     def is_settled(self) -> bool:
         """Whether nothing waits for a neighbour, as far as this broker knows."""
-        return self._links is None or self._links.is_settled
+        return self._neighbours.is_settled
 
     def _notify(self, numbers: Int64s) -> None:
         self._delivery.notify(numbers)
@@ -243,10 +219,11 @@ class Broker:
         dialect: str = "tamis",
         metadata: Mapping[str, Any] | None = None,
         webhook: Webhook | None = None,
+        enabled: bool | None = None,
     ) -> Future[float]:
         """Change a subscription in place; its id, ticket and notifications stay."""
         row = self._authorized(id, by, ticket)
-        change, _ = self._subscriptions.checked_change(
+        change = self._subscriptions.checked_change(
             row.number,
             row.id,
             row.tenant,
@@ -255,23 +232,21 @@ class Broker:
             dialect=dialect,
             metadata=metadata,
             webhook=webhook,
+            enabled=enabled,
         )
         return self._writer.submit(self._subscriptions.change, change)
 
+    def webhook_secret(self, id: str, by: Identity, *, ticket: str | None = None) -> str:
+        """What requests to the webhook of a subscription are signed with."""
+        return self._dead_letters.secret(self._authorized(id, by, ticket).number)
+
     def enable(self, id: str, by: Identity, *, ticket: str | None = None) -> Future[float]:
         """Let a disabled subscription match again."""
-        return self._set_enabled(id, by, ticket, True)
+        return self.update(id, by, ticket=ticket, enabled=True)
 
     def disable(self, id: str, by: Identity, *, ticket: str | None = None) -> Future[float]:
         """Keep a subscription, but let it match nothing."""
-        return self._set_enabled(id, by, ticket, False)
-
-    def _set_enabled(
-        self, id: str, by: Identity, ticket: str | None, enabled: bool
-    ) -> Future[float]:
-        row = self._authorized(id, by, ticket)
-        change = ChangeRequest(row.number, row.id, row.tenant, enabled=enabled)
-        return self._writer.submit(self._subscriptions.change, change)
+        return self.update(id, by, ticket=ticket, enabled=False)
 
     def unsubscribe(self, id: str, by: Identity, *, ticket: str | None = None) -> Future[None]:
         """Remove a subscription and its notifications."""
@@ -409,7 +384,9 @@ class Broker:
         self, subscription: Any, by: Identity, *, dialect: str = "tamis", last: int = 100
     ) -> list[DryRun]:
         """What a subscription would have matched among the last events, with explanations."""
-        return dry_run(self._state, by, subscription, dialect, last)
+        return dry_run(
+            self._state, by, subscription, dialect, last, self._subscriptions.check_calls
+        )
 
     # The schema.
 
@@ -428,28 +405,9 @@ class Broker:
 
     # The broker itself.
 
-    def _keep_house(self, transaction: Transaction, requests: list[None]) -> list[None]:
-        self._retention.warn(transaction)
-        self._subscriptions.expire(transaction, _EXPIRED_AT_ONCE)
-        self._retention.shorten(transaction)
-        self._retention.cut(transaction)
-        self._index.save_if_many(transaction)
-        transaction.database.execute(
-            "delete from requests where created < ?",
-            (transaction.now - self._settings.idempotency,),
-        )
-        return [None for _ in requests]
-
     def keep_house(self) -> Future[None]:
         """Look at leases, retention and the index now, not only once in a while."""
-        return self._writer.submit(self._keep_house, None)
-
-    def _retry(self) -> None:
-        while not self._is_closing.wait(self._settings.housekeeping):
-            try:
-                self.retry_undecided()
-            except TamisError as error:
-                log.warning("undecided pairs were not tried again: %s", error)
+        return self._writer.submit(self._house.keep, None)
 
     def retry_undecided(self) -> int:
         """Try the undecided pairs that are due; how many were."""
@@ -467,13 +425,17 @@ class Broker:
         """Figures of the broker, by name."""
         return {
             "subscriptions": len(self._state.roster),
-            "pending": len(self._state.queues),
+            "pending": self._state.queues.waiting,
             "events": self._publications.events,
             "matches": self._publications.matches,
             "event_bytes": self._retention.bytes,
             "commits": self._writer.commits,
             "waiting": self._writer.waiting,
             "listeners": self._delivery.listeners,
+            "slow": self._house.slow,
+            "links": sum(each.is_connected for each in self.links()),
+            "links_waiting": sum(each.waiting for each in self.links()),
+            "links_refused": self._neighbours.refused,
             "webhooks_sent": self._webhooks.sent,
             "webhooks_failed": self._webhooks.failed,
             "tenants_rebuilt": len(self._index.rebuilt),
@@ -501,11 +463,8 @@ class Broker:
         if self._is_closing.is_set():
             return
         self._is_closing.set()
-        self._retries.join()
-        for socket in self._sockets:
-            socket.close()
-        if self._links is not None:
-            self._links.close()
+        self._house.close()
+        self._neighbours.close()
         self._webhooks.close()
         try:
             self._writer.submit(self._save, None).result()

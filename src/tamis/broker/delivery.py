@@ -23,7 +23,6 @@ from tamis.broker.storage.database import Row, places
 from tamis.broker.writer import Transaction
 from tamis.errors import StorageError, TamisError
 
-LAST = 2**63 - 1
 _AT_ONCE = 500
 """Rows that are asked for in one query."""
 
@@ -49,7 +48,7 @@ class DeliveryDesk:
         rows = self._state.database.read(
             "select sequence, subscriptions from matches order by sequence"
         )
-        self._state.queues.cut(LAST)
+        self._state.queues.clear()
         if rows:
             parts = [np.frombuffer(packed, "<i8") for _, packed in rows]
             sizes = [len(part) for part in parts]
@@ -132,7 +131,7 @@ class DeliveryDesk:
                 continue
             if position > before:
                 transaction.touched.add((tenant, number))
-                self._state.roster.acknowledge(number, position)
+                self._state.acknowledge(transaction, number, position)
                 transaction.database.execute(
                     "update subscriptions set acknowledged = ?, "
                     "lost = case when lost_upto <= ? then 0 else lost end where number = ?",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from tamis.broker.state import EVENT_COLUMNS, State, stored_event
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.rows import Subscription
 from tamis.errors import ForbiddenError
+from tamis.predicates.expression import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,19 @@ def recent_events(state: State, by: Identity, last: int) -> list[StoredEvent]:
     return [stored_event(row) for row in rows]
 
 
-def dry_run(state: State, by: Identity, subscription: Any, dialect: str, last: int) -> list[DryRun]:
+def dry_run(
+    state: State,
+    by: Identity,
+    subscription: Any,
+    dialect: str,
+    last: int,
+    check_calls: Callable[[list[Call], Identity], None],
+) -> list[DryRun]:
     """Try a subscription on the last events that a key may see; nothing is kept of it."""
     events = recent_events(state, by, last)
     text, _ = text_of(subscription, dialect, state.settings)
-    state.catalog.check(by.tenant, "dry-run", text)
+    _, calls = state.catalog.check(by.tenant, "dry-run", text)
+    check_calls(calls, by)
     subscriptions = state.catalog.engine(by.tenant).subscriptions
     tried = Subscription("dry-run", text, subscriptions.reader.parse(text))
     found = []

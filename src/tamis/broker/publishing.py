@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,13 +16,15 @@ from tamis.broker.outbox import Outbox
 from tamis.broker.records import Identity, Outcome, Publication, Role
 from tamis.broker.retention import Arrivals, Retention
 from tamis.broker.state import State, matches_checksum
-from tamis.broker.storage.database import Row
+from tamis.broker.storage.database import Row, places
 from tamis.broker.writer import Transaction, one_by_one
 from tamis.errors import ConflictError, EventError, ForbiddenError, LimitError, TamisError
 from tamis.graphs.term_syntax import text_of_term
 from tamis.model.events.event import Event
 from tamis.model.limits import check_limit
 
+_AT_ONCE = 500
+"""Ids that are looked up in one query."""
 _ID = 1_000
 """Characters of an event's id, and of its source."""
 
@@ -37,6 +40,7 @@ class CheckedPublication:
     graph: str | None
     envelope: str | None
     digest: bytes
+    recipients: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,9 @@ class PublicationDesk:
         if not by.may(Role.PUBLISH):
             raise ForbiddenError("this key may not publish")
         check_limit(len(publications), self._state.settings.batch, "events in one request")
+        has_recipients = any(each.recipients is not None for each in publications)
+        if has_recipients and (by.key == 0 or Role.ADMIN not in by.roles):
+            raise ForbiddenError("choosing who gets an event needs the key of an administrator")
         return PublishRequest([self._checked(each) for each in publications], by)
 
     def _checked(self, new: Publication) -> CheckedPublication:
@@ -88,7 +95,8 @@ class PublicationDesk:
         graph = None if new.graph is None else n_triples(event)
         digest = digest_of(body, graph, envelope)
         id = uuid.uuid4().hex if new.id is None else new.id
-        return CheckedPublication(event, id, new.source, body, graph, envelope, digest)
+        recipients = None if new.recipients is None else frozenset(new.recipients)
+        return CheckedPublication(event, id, new.source, body, graph, envelope, digest, recipients)
 
     def publish(
         self, transaction: Transaction, requests: list[PublishRequest]
@@ -161,9 +169,10 @@ class _Batch:
         rows, numbers = found.rows[alive], found.numbers[alive]
         matched = np.bincount(rows, minlength=len(self._new))
         ends = np.cumsum(matched)
-        undecided: dict[int, int] = {}
-        for row, _, _ in found.undecided:
-            undecided[row] = undecided.get(row, 0) + 1
+        open_numbers = np.array([number for _, number, _ in found.undecided], np.int64)
+        is_open = state.roster.are_alive(open_numbers, now).tolist()
+        left_open = [pair for pair, there in zip(found.undecided, is_open) if there]
+        undecided = Counter(row for row, _, _ in left_open)
         events: list[Row] = []
         matches: list[Row] = []
         positions = np.zeros(len(self._new), np.int64)
@@ -175,7 +184,7 @@ class _Batch:
             events.append((
                 sequence, by.tenant, by.key, each.source, each.id, each.digest, each.body,
                 each.graph, each.envelope, len(each.body) + len(each.graph or ""), now, count,
-                undecided.get(row, 0),
+                undecided[row],
             ))  # fmt: skip
             if count:
                 position = positions[row] = state.next()
@@ -189,26 +198,44 @@ class _Batch:
         retry = now + state.settings.retry
         database.execute_many(
             "insert into undecided values (?, ?, ?, ?, ?)",
-            [(sequences[row], number, reason, 1, retry) for row, number, reason in found.undecided],
+            [(sequences[row], number, reason, 1, retry) for row, number, reason in left_open],
         )
         self.numbers, self.positions = numbers, positions[rows]
         self.sequences = [(sequence, by) for sequence, (_, by) in zip(sequences, self._new)]
         self.size = sum(event[9] for event in events)
         return [
-            Outcome(each.id, int(matched[row]), False, undecided.get(row, 0))
+            Outcome(each.id, int(matched[row]), False, undecided[row])
             for row, (each, _) in enumerate(self._new)
         ]
 
     def _found(self) -> Found:
         """What the new events match, tenant by tenant."""
         tenants: dict[str, list[int]] = {}
-        for row, (_, by) in enumerate(self._new):
-            tenants.setdefault(by.tenant, []).append(row)
         parts = []
-        for tenant, rows in tenants.items():
-            found = self._state.catalog.match(tenant, [self._new[row][0].event for row in rows])
-            parts.append(found if len(tenants) == 1 else found.moved(rows))
+        for row, (each, by) in enumerate(self._new):
+            if each.recipients is None:
+                tenants.setdefault(by.tenant, []).append(row)
+            else:
+                numbers = self._numbers(by.tenant, sorted(each.recipients))
+                rows = np.full(len(numbers), row, np.int64)
+                parts.append(Found(rows, np.array(numbers, np.int64), {}, []))
+        for tenant, chosen in tenants.items():
+            found = self._state.catalog.match(tenant, [self._new[row][0].event for row in chosen])
+            parts.append(found if len(chosen) == len(self._new) else found.moved(chosen))
         return parts[0] if len(parts) == 1 else Found.joined(parts)
+
+    def _numbers(self, tenant: str, ids: list[str]) -> list[int]:
+        """The numbers of subscriptions that are there, and enabled."""
+        numbers = []
+        for first in range(0, len(ids), _AT_ONCE):
+            part = ids[first : first + _AT_ONCE]
+            rows = self._transaction.database.execute(
+                "select number from subscriptions where tenant = ? and enabled = 1 "
+                f"and id in ({places(len(part))})",
+                [tenant, *part],
+            )
+            numbers += [row[0] for row in rows]
+        return sorted(numbers)
 
 
 def _outcome(each: Outcome | int, outcomes: list[Outcome]) -> Outcome:

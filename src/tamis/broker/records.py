@@ -9,6 +9,9 @@ from typing import Any
 
 from tamis.model.rdf_terms import RdfTriple
 
+NEVER = 1e15
+"""The time of the next try of a pair that was given up."""
+
 
 class Role(StrEnum):
     """What a key allows."""
@@ -32,6 +35,8 @@ class Quotas:
     cost: float | None = None
     """Seconds that the operators of one subscription may take for an event, by what they declare
     (``cost``, or else ``timeout``)."""
+    requests: float | None = None
+    """Requests a second over HTTP; None is what the server allows to every key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +160,9 @@ class Publication:
     graph: Sequence[RdfTriple] | frozenset[RdfTriple] | None = None
     envelope: Mapping[str, Any] = field(default_factory=dict)
     """What else came with it and is handed on, such as ``type`` and ``subject`` of CloudEvents."""
+    recipients: Sequence[str] | None = None
+    """Ids of the subscriptions that it matches, if that was found out elsewhere; None: the broker
+    finds out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +237,12 @@ class UndecidedPair:
     reason: str
     tries: int
     next: float
+    """When it is tried again."""
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it was tried as often as it may be."""
+        return self.next >= NEVER
 
 
 @dataclass(frozen=True, slots=True)

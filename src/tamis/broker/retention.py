@@ -93,18 +93,19 @@ class Retention:
     def shorten(self, transaction: Transaction) -> None:
         """Take the oldest notifications from subscriptions that let too many wait, so that nobody
         else loses any because of them."""
-        if len(self._state.queues) < self._shorten_at:
+        queues = self._state.queues
+        if queues.waiting < self._shorten_at:
             return
-        for number, position, count in self._state.queues.longest(self._state.settings.queue):
+        for number, position, count in queues.longest(self._state.settings.queue):
             rows = transaction.database.execute(
                 "update subscriptions set acknowledged = ?, lost = lost + ?, lost_upto = ? "
                 "where number = ? returning tenant",
                 (position, count, position, number),
             )
             transaction.touched.update((row[0], number) for row in rows)
-            self._state.roster.acknowledge(number, position)
+            self._state.acknowledge(transaction, number, position)
         # All queues are looked at again when there is a tenth more, so that it costs little.
-        self._shorten_at = max(self._state.settings.queue, int(1.1 * len(self._state.queues)))
+        self._shorten_at = max(self._state.settings.queue, int(1.1 * queues.waiting))
 
     def cut(self, transaction: Transaction) -> None:
         """Remove the oldest events and notifications, as far as the settings say."""
@@ -154,7 +155,7 @@ class Retention:
             "order by sequence limit ?",
             (_CUT,),
         )
-        excess = len(self._state.queues) - self._state.settings.retention_pending
+        excess = self._state.queues.waiting - self._state.settings.retention_pending
         last = 0
         for sequence, of, time, size in rows:
             if time >= oldest and (of is None or of > event) and excess <= 0:

@@ -16,6 +16,7 @@ import numpy as np
 from tamis.arrays.types import Flags, Float64s, Int64s
 
 _FIRST = 1_024
+_ALL = 2**63 - 1
 
 
 class Roster:
@@ -83,9 +84,12 @@ class Roster:
         return pending
 
     def acknowledged(self, number: int) -> int:
-        """How far the notifications of a subscription are done with."""
-        row = self._row(number)
-        return 0 if row is None else int(self._acknowledged[row])
+        """How far the notifications of a subscription are done with: all, if it is gone. Any thread
+        may ask."""
+        acknowledged, expires, row = self._acknowledged, self._expires, self._row(number)
+        if row is None or row >= min(len(acknowledged), len(expires)) or expires[row] == -np.inf:
+            return _ALL
+        return int(acknowledged[row])
 
     def count_matches(self, numbers: Int64s) -> None:
         """Count matches of subscriptions, each as often as it is among the numbers."""

@@ -104,6 +104,27 @@ class State:
                 self.catalog.drop(tenant, number)
                 self.roster.remove(number)
 
+    def acknowledge(self, transaction: Transaction, number: int, position: int) -> None:
+        """Note in memory how far notifications are done with."""
+        before = self.roster.acknowledged(number)
+        count = self.queues.count(number, before) - self.queues.count(number, position)
+        self.roster.acknowledge(number, position)
+        transaction.after.append(partial(self.queues.done, count))
+
+    def remove(self, transaction: Transaction, tenant: str, number: int) -> None:
+        """Forget a subscription in memory, with its notifications."""
+        count = self.queues.count(number, self.roster.acknowledged(number))
+        self.catalog.drop(tenant, number)
+        self.roster.remove(number)
+        transaction.after.append(partial(self.queues.done, count))
+
+    def count_slow(self, limit: int) -> int:
+        """Subscriptions for which more notifications wait than a limit. Any thread may ask."""
+        return sum(
+            self.queues.count(number, self.roster.acknowledged(number)) > limit
+            for number in self.queues.long(limit)
+        )
+
     def event_of(self, stored: StoredEvent) -> Event:
         """A stored event as the engine takes it."""
         graph = None if stored.graph is None else parse_triples(stored.graph)

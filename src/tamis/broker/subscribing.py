@@ -102,7 +102,7 @@ class SubscriptionDesk:
         id = new.id if new.id is not None else secrets.token_urlsafe(ID_BYTES)
         text, source = text_of(new.subscription, new.dialect, state.settings)
         remarks, calls = state.catalog.check(by.tenant, id, text)
-        self._check_calls(calls, by)
+        self.check_calls(calls, by)
         name = new.idempotency_key
         if name is not None:
             check_limit(len(name), _NAME, "characters in an idempotency key")
@@ -119,7 +119,7 @@ class SubscriptionDesk:
             new, id, by, text, source, metadata, lease, webhook, tuple(remarks), digest
         )
 
-    def _check_calls(self, calls: list[Call], by: Identity) -> None:
+    def check_calls(self, calls: list[Call], by: Identity) -> None:
         """Hold operator calls against the quotas of a key."""
         most, dearest = by.quotas.calls, by.quotas.cost
         if most is not None and len(calls) > most:
@@ -162,21 +162,19 @@ class SubscriptionDesk:
         subscription: Any = None,
         dialect: str = "tamis",
         metadata: Mapping[str, Any] | None = None,
-        lease: float | None = None,
         webhook: Webhook | None = None,
-    ) -> tuple[ChangeRequest, list[str]]:
-        """Check a change; the request, and warnings about the new text."""
+        enabled: bool | None = None,
+    ) -> ChangeRequest:
+        """Check a change; errors are raised before anything waits."""
         text = source = None
-        remarks: list[str] = []
         if subscription is not None:
             text, source = text_of(subscription, dialect, self._state.settings)
-            remarks, calls = self._state.catalog.check(tenant, id, text)
-            self._check_calls(calls, by)
+            _, calls = self._state.catalog.check(tenant, id, text)
+            self.check_calls(calls, by)
         kept = None
         if metadata is not None:
             kept = json.dumps(checked_metadata(metadata, self._state.settings.limits))
-        seconds = None if lease is None else self.checked_lease(lease)
-        change = ChangeRequest(
+        return ChangeRequest(
             number,
             id,
             tenant,
@@ -184,10 +182,9 @@ class SubscriptionDesk:
             None if text is None else dialect,
             source,
             metadata=kept,
-            lease=seconds,
+            enabled=enabled,
             webhook=None if webhook is None else self._webhook(webhook),
         )
-        return change, remarks
 
     # In the thread of the writer.
 
@@ -349,8 +346,7 @@ class SubscriptionDesk:
         """Remove one subscription with all that belongs to it."""
         state, database = self._state, transaction.database
         transaction.touched.add((tenant, number))
-        state.catalog.drop(tenant, number)
-        state.roster.remove(number)
+        state.remove(transaction, tenant, number)
         database.execute("delete from subscriptions where number = ?", (number,))
         database.execute("delete from undecided where subscription = ?", (number,))
         database.execute("delete from dead_letters where subscription = ?", (number,))

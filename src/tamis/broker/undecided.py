@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.bindings.evaluation import Trial
-from tamis.broker.records import Identity, Role, UndecidedPair
+from tamis.broker.records import NEVER, Identity, Role, UndecidedPair
 from tamis.broker.retention import Arrivals
 from tamis.broker.state import EVENT_COLUMNS, State, stored_event
 from tamis.broker.writer import Transaction
@@ -19,8 +19,6 @@ from tamis.predicates.truth import FAILED, TRUE
 
 AT_ONCE = 100
 """Pairs that are tried before anything of them is written."""
-NEVER = 1e15
-"""The time of the next try of a pair that was given up."""
 
 
 class Verdict(NamedTuple):
@@ -79,7 +77,7 @@ class UndecidedDesk:
         tries = rows[0][0]
         if truth == FAILED:
             wait = min(3_600.0, settings.retry * 2.0**tries)
-            next = transaction.now + wait if tries < settings.tries else NEVER
+            next = transaction.now + wait if tries + 1 < settings.tries else NEVER
             database.execute(
                 "update undecided set reason = ?, tries = tries + 1, next = ? "
                 "where event = ? and subscription = ?",

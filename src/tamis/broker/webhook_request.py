@@ -1,9 +1,8 @@
 """One request to a webhook: guarded, signed, and answered with what to do next.
 
-Addresses are looked up and checked for each request, and the connection goes to the address that
-was checked (``model/addresses.py``). Redirections are refused. Signatures are those of Standard
-Webhooks, over id, time and body; the handshake is that of CloudEvents' webhooks: an OPTIONS request
-that the receiver must answer with ``WebHook-Allowed-Origin``.
+Connections are guarded (``guarded_network.py``). Redirections are refused. Signatures are those of
+Standard Webhooks, over id, time and body; the handshake is that of CloudEvents' webhooks: an
+OPTIONS request that the receiver must answer with ``WebHook-Allowed-Origin``.
 """
 
 from __future__ import annotations
@@ -12,18 +11,15 @@ import base64
 import hashlib
 import hmac
 import json
+from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tamis.broker.cloud_events import cloud_event
 from tamis.broker.records import Notification
 from tamis.errors import BrokerError, MissingExtraError
-from tamis.model.addresses import checked_address
 from tamis.model.limits import check_limit
-
-if TYPE_CHECKING:
-    import httpx
 
 _URL = 2_000
 """Characters of a webhook's address."""
@@ -64,24 +60,68 @@ def check_url(url: str) -> None:
         raise BrokerError("the address of a webhook has no user name, password or fragment")
 
 
-def http_client(timeout: float) -> httpx.Client:
-    """What sends requests, for many threads."""
-    try:
+class WebhookSession:
+    """Connections to all webhooks, for many threads. Nothing is shared but them: no cookies."""
+
+    def __init__(self, timeout: float, *, private: bool) -> None:
+        try:
+            import httpcore
+
+            from tamis.broker.guarded_network import GuardedNetwork
+        except ImportError as error:
+            raise MissingExtraError("webhooks need httpx: pip install 'tamis[server]'") from error
+        self._timeout = timeout
+        self._network = GuardedNetwork(private=private)
+        self._pool = httpcore.ConnectionPool(
+            max_connections=None, max_keepalive_connections=100, network_backend=self._network
+        )
+
+    def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, dict[str, str]]:
+        """The status and the headers of the answer, which are all that counts of it."""
+        import httpcore
         import httpx
-    except ImportError as error:
-        raise MissingExtraError("webhooks need httpx: pip install 'tamis[server]'") from error
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
-    return httpx.Client(timeout=timeout, limits=limits, follow_redirects=False, trust_env=False)
+
+        target = httpx.URL(url)
+        given = {
+            "Host": target.netloc.decode("ascii"),
+            "User-Agent": "tamis",
+            "Content-Length": str(len(body)),
+            **headers,
+        }
+        with (
+            self._network.within(self._timeout),
+            self._pool.stream(
+                method,
+                httpcore.URL(
+                    scheme=target.raw_scheme,
+                    host=target.raw_host,
+                    port=target.port,
+                    target=target.raw_path,
+                ),
+                headers=list(given.items()),
+                content=body,
+            ) as response,
+        ):
+            size = 0
+            for part in response.iter_stream():  # to its end: the connection can serve again
+                size += len(part)
+                if size > _ANSWER:
+                    break
+        named = {name.decode("latin-1").lower(): value for name, value in response.headers}
+        return response.status, {name: value.decode("latin-1") for name, value in named.items()}
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
 
 
 class WebhookRequest:
     """Requests to one webhook."""
 
-    def __init__(
-        self, client: httpx.Client, url: str, secret: str, *, origin: str, private: bool
-    ) -> None:
-        self._client, self._url, self._secret = client, url, secret
-        self._origin, self._private = origin, private
+    def __init__(self, session: WebhookSession, url: str, secret: str, *, origin: str) -> None:
+        self._session, self._url, self._secret, self._origin = session, url, secret, origin
 
     def validate(self) -> Answer:
         """Ask the receiver whether it wants what this broker sends."""
@@ -107,32 +147,23 @@ class WebhookRequest:
 
     def _send(self, method: str, headers: dict[str, str], body: bytes) -> tuple[Answer, str]:
         """How the receiver answers, and the origin that it allows."""
+        import httpcore
         import httpx
 
-        parts = urlsplit(self._url)
-        host = parts.hostname or ""
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        problems = (
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.TimeoutException,
+            httpx.InvalidURL,
+            OSError,
+            UnicodeError,
+        )
         try:
-            address = checked_address(host, port, self._private)
-            target = httpx.URL(self._url).copy_with(host=address)
-            request = self._client.build_request(
-                method,
-                target,
-                headers={**headers, "Host": parts.netloc, "User-Agent": "tamis"},
-                content=body,
-                extensions={"sni_hostname": host},
-            )
-            response = self._client.send(request, stream=True)
-            try:
-                for size, _ in enumerate(response.iter_raw(1_024)):
-                    if size > _ANSWER // 1_024:
-                        break
-            finally:
-                response.close()
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
+            status, answered = self._session.send(method, self._url, headers, body)
+        except problems as error:
             return Answer(Verdict.RETRY, f"{type(error).__name__}: {error}"[:500]), ""
-        allowed = response.headers.get("WebHook-Allowed-Origin", "")
-        return _answer(response.status_code, response.headers.get("Retry-After", "")), allowed
+        allowed = answered.get("webhook-allowed-origin", "")
+        return _answer(status, answered.get("retry-after", "")), allowed
 
 
 def _answer(status: int, retry_after: str) -> Answer:

@@ -3,7 +3,9 @@
     new notifications ──▶ due (a heap by time) ──▶ a few threads ──▶ acknowledged, later, or dead
 
 A webhook that fails is due later; only its own queue waits. When all tries are used up, the
-notification becomes a dead letter, and the next one has its turn.
+notification becomes a dead letter, and the next one has its turn. Webhooks take turns of a second,
+and those that were not answered soon the last time have half of the threads at most: however many
+they are, the others are served.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ import logging
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tamis.arrays.types import Int64s
 from tamis.broker.delivery import DeliveryDesk
@@ -28,19 +31,18 @@ from tamis.broker.webhook_request import (
     Answer,
     Verdict,
     WebhookRequest,
-    http_client,
+    WebhookSession,
     webhook_secret,
 )
 from tamis.broker.writer import Transaction
 from tamis.errors import TamisError
 
-if TYPE_CHECKING:
-    import httpx
-
 log = logging.getLogger("tamis.broker.webhooks")
 
 _LONGEST = 3_600.0
 """Seconds between two tries, at most."""
+_TURN = 1.0
+"""Seconds after which another webhook has its turn; one request that takes longer is slow."""
 
 
 class Progress(NamedTuple):
@@ -90,7 +92,7 @@ class WebhookDesk:
             tenant, _, webhook, text, acknowledged = rows[0]
             if position > acknowledged:
                 transaction.touched.add((tenant, number))
-                self._state.roster.acknowledge(number, position)
+                self._state.acknowledge(transaction, number, position)
                 database.execute(
                     "update subscriptions set acknowledged = ? where number = ?",
                     (position, number),
@@ -157,7 +159,7 @@ class WebhookDesk:
 class _Hook:
     """One webhook on its way."""
 
-    __slots__ = ("is_busy", "is_wanted", "number", "slow_until", "tries")
+    __slots__ = ("is_busy", "is_quick", "is_wanted", "number", "slow_until", "tries")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -165,6 +167,8 @@ class _Hook:
         self.is_busy = False
         self.is_wanted = False
         """Whether something came while it was busy."""
+        self.is_quick = False
+        """Whether the last request was answered, and soon."""
         self.slow_until = 0.0
 
 
@@ -183,10 +187,14 @@ class WebhookSender:
         self._origin = origin
         self._hooks: dict[int, _Hook] = {}
         self._due: list[tuple[float, int]] = []
+        self._slow = 0
+        """Threads that serve hooks which are not quick."""
+        self._held: deque[int] = deque()
+        """Hooks that are due, but must wait for such a thread."""
         self._ready = threading.Condition()
         self._is_closing = False
         self._threads: list[threading.Thread] = []
-        self._client: httpx.Client | None = None
+        self._session: WebhookSession | None = None
         self.sent = 0
         self.failed = 0
 
@@ -201,8 +209,11 @@ class WebhookSender:
     def add(self, number: int) -> None:
         """Serve the webhook of a subscription, from now on."""
         with self._ready:
-            if self._client is None:
-                self._client = http_client(self._state.settings.webhook_timeout)
+            if self._session is None:
+                settings = self._state.settings
+                self._session = WebhookSession(
+                    settings.webhook_timeout, private=settings.private_webhooks
+                )
             self._hooks.setdefault(number, _Hook(number))
             self._wake(self._hooks[number], 0.0)
 
@@ -234,8 +245,8 @@ class WebhookSender:
             self._ready.notify_all()
         for thread in self._threads:
             thread.join()
-        if self._client is not None:
-            self._client.close()
+        if self._session is not None:
+            self._session.close()
 
     def _wake(self, hook: _Hook, wait: float) -> None:
         """Let a hook be due; threads are started as they are needed."""
@@ -251,34 +262,49 @@ class WebhookSender:
 
     def _next(self) -> _Hook | None:
         """The next hook that is due; None: stop."""
+        most_slow = max(1, self._state.settings.webhooks_at_once // 2)
         with self._ready:
             while not self._is_closing:
                 now = time.monotonic()
                 while self._due and self._due[0][0] <= now:
                     _, number = heapq.heappop(self._due)
                     hook = self._hooks.get(number)
-                    if hook is not None and not hook.is_busy:
-                        hook.is_busy, hook.is_wanted = True, False
-                        return hook
+                    if hook is None or hook.is_busy:
+                        continue
+                    if not hook.is_quick and self._slow >= most_slow:
+                        self._held.append(number)
+                        continue
+                    hook.is_busy, hook.is_wanted = True, False
+                    self._slow += not hook.is_quick
+                    return hook
                 self._ready.wait(self._due[0][0] - now if self._due else None)
             return None
 
     def _run(self) -> None:
         while (hook := self._next()) is not None:
             wait: float | None
+            was_slow = not hook.is_quick
             try:
                 wait = self._serve(hook)
             except Exception:
                 log.exception("webhook of subscription %s", hook.number)
                 wait = self._backoff(hook)
             with self._ready:
+                if was_slow:
+                    self._slow -= 1
+                    if self._held:
+                        heapq.heappush(self._due, (0.0, self._held.popleft()))
+                        self._ready.notify()
                 hook.is_busy = False
                 if wait is not None or hook.is_wanted:
                     self._wake(hook, wait or 0.0)
 
     def _serve(self, hook: _Hook) -> float | None:
         """Send what waits; after how many seconds to go on, or None if nothing is left."""
+        began = time.monotonic()
         while not self._is_closing:
+            if time.monotonic() - began > _TURN:
+                return 0.0
             rows = self._state.database.read(
                 f"select {COLUMNS} from subscriptions where number = ?", (hook.number,)
             )
@@ -287,15 +313,12 @@ class WebhookSender:
                 self.remove(hook.number)
                 return None
             row = SubscriptionRow(rows[0])
-            assert self._client is not None
+            assert self._session is not None
             request = WebhookRequest(
-                self._client,
-                webhook["url"],
-                self._desk.secret(row.number),
-                origin=self._origin,
-                private=self._state.settings.private_webhooks,
+                self._session, webhook["url"], self._desk.secret(row.number), origin=self._origin
             )
             notification = None
+            asked = time.monotonic()
             if webhook.get("state") == "open":
                 page = self._delivery.read(row, None, 1)
                 if not page.notifications:
@@ -304,6 +327,8 @@ class WebhookSender:
                 answer = request.notify(notification, time.time())
             else:
                 answer = request.validate()
+            took = time.monotonic() - asked
+            hook.is_quick = answer.verdict is not Verdict.RETRY and took <= _TURN
             wait = self._judge(hook, notification, answer)
             if wait is not None:
                 return wait

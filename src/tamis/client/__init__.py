@@ -17,12 +17,14 @@ from __future__ import annotations
 from tamis.client.asynchronous import AsyncClient
 from tamis.client.errors import ClientError
 from tamis.client.records import (
+    Delivery,
     Gap,
     Notification,
     Page,
     PublishReport,
     Subscription,
     SubscriptionInfo,
+    UndecidedEvent,
 )
 from tamis.client.synchronous import Client
 
@@ -30,10 +32,12 @@ __all__ = [
     "AsyncClient",
     "Client",
     "ClientError",
+    "Delivery",
     "Gap",
     "Notification",
     "Page",
     "PublishReport",
     "Subscription",
     "SubscriptionInfo",
+    "UndecidedEvent",
 ]

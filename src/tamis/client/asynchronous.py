@@ -12,17 +12,20 @@ from typing import Any
 from tamis.client import requests
 from tamis.client.messages import Message, MessageReader
 from tamis.client.records import (
+    Delivery,
     Gap,
     Notification,
     Page,
     PublishReport,
     Subscription,
     SubscriptionInfo,
+    UndecidedEvent,
     info_of,
     notification_of,
     page_of,
     published_of,
     subscription_of,
+    undecided_of,
 )
 from tamis.client.requests import Request, path_of, ticket_of
 from tamis.client.stream import GapWarning, StreamState
@@ -105,10 +108,13 @@ class AsyncClient:
         new: Any = None,
         *,
         metadata: Mapping[str, Any] | None = None,
+        webhook: str | Mapping[str, Any] | None = None,
+        enabled: bool | None = None,
         ticket: str | None = None,
     ) -> SubscriptionInfo:
         """Change a subscription in place; id, ticket and what is queued stay."""
-        changes = {"subscription": new, "metadata": metadata}
+        hook = requests.webhook_form(webhook)
+        changes = {"subscription": new, "metadata": metadata, "webhook": hook, "enabled": enabled}
         request = requests.change(subscription, self._ticket(subscription, ticket), changes)
         return info_of(await self._send(request))
 
@@ -150,6 +156,16 @@ class AsyncClient:
         """Publish a document as it is: RDF, CloudEvents, NDJSON."""
         request = requests.document(data, media_type, idempotency_key=idempotency_key)
         return published_of(await self._send(request))
+
+    async def deliver(self, deliveries: Iterable[Delivery]) -> PublishReport:
+        """Hand over events whose matches you have found, in bulk; returns when all are durable.
+
+        This needs the key of an administrator. A delivery that is repeated changes nothing, so what
+        fails in the middle may be handed over again from the beginning."""
+        report = PublishReport(0, 0)
+        for request in requests.delivery_requests(deliveries):
+            report = report.joined(published_of(await self._send(request)))
+        return report
 
     # Delivery.
 
@@ -251,6 +267,13 @@ class AsyncClient:
         """Notifications that a webhook did not take, each with the reason."""
         page = await self._send(self._about("GET", subscription, ticket, "dead-letters"))
         return [(notification_of(each["notification"]), each["reason"]) for each in page["items"]]
+
+    async def undecided(
+        self, subscription: Subscription | str, *, ticket: str | None = None
+    ) -> list[UndecidedEvent]:
+        """Events that could not be decided, since an operator failed; the broker tries again."""
+        page = await self._send(self._about("GET", subscription, ticket, "undecided"))
+        return [undecided_of(each) for each in page["items"]]
 
     async def replay(self, subscription: Subscription | str, *, ticket: str | None = None) -> int:
         """Send dead letters again; how many there are."""

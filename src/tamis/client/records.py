@@ -36,6 +36,10 @@ class SubscriptionInfo:
     """Notifications that were not acknowledged yet."""
     webhook: str | None = None
     dialect: str = "tamis"
+    webhook_state: str | None = None
+    """``new`` until the handshake, ``open`` after it, ``ended`` when the receiver wants no more."""
+    webhook_secret: str | None = field(default=None, repr=False)
+    """Only in the answer to an update that gave a webhook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,38 @@ class PublishReport:
     """Events that had been published before."""
     events: Sequence[Mapping[str, Any]] = ()
     """For each event its id and how many subscriptions it matched; a stream has none."""
+
+    def joined(self, other: PublishReport) -> PublishReport:
+        """What became of both, event by event in their order."""
+        return PublishReport(
+            self.published + other.published,
+            self.matched + other.matched,
+            self.repeated + other.repeated,
+            (*self.events, *other.events),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event whose matches were found elsewhere; id and source tell a repeat."""
+
+    id: str
+    event: Mapping[str, Any]
+    subscriptions: Sequence[str]
+    """The ids of the subscriptions that it matches."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UndecidedEvent:
+    """An event that could not be decided for a subscription."""
+
+    event_id: str
+    event: Mapping[str, Any]
+    reason: str
+    tries: int
+    next: datetime | None
+    """When it is tried again; None: it was given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +151,19 @@ def info_of(document: Mapping[str, Any]) -> SubscriptionInfo:
         document.get("pending", 0),
         document.get("webhook"),
         document.get("dialect", "tamis"),
+        document.get("webhook_state"),
+        document.get("webhook_secret"),
+    )
+
+
+def undecided_of(document: Mapping[str, Any]) -> UndecidedEvent:
+    """An event that could not be decided."""
+    return UndecidedEvent(
+        document["event_id"],
+        document["event"],
+        document["reason"],
+        document["tries"],
+        instant(document["next"]) if "next" in document else None,
     )
 
 

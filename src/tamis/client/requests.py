@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import random
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from tamis.client.errors import ClientError, error_of
-from tamis.client.records import Notification, Subscription
+from tamis.client.records import Delivery, Notification, Subscription
 from tamis.errors import MissingExtraError, TamisError
 
 TRIES = 6
 """How often a request is sent at most."""
 FIRST_WAIT, LONGEST_WAIT = 0.1, 10.0
 """Seconds before the second try, doubled each time up to the longest, with jitter."""
+_DELIVERIES, _DELIVERED = 1_000, 4_000_000
+"""Events in one request of deliveries, and bytes of it, at most."""
 _AGAIN = (429, 502, 503, 504)
 
 
@@ -121,15 +123,47 @@ def new_subscription(
     if not isinstance(subscription, str | dict | list):
         subscription = str(subscription)  # an expression
     body: dict[str, Any] = {"subscription": subscription, "dialect": dialect}
-    if isinstance(webhook, str):
-        webhook = {"url": webhook}
-    optional = {"id": id, "lease": lease, "metadata": metadata, "webhook": webhook}
+    hook = webhook_form(webhook)
+    optional = {"id": id, "lease": lease, "metadata": metadata, "webhook": hook}
     body |= {name: value for name, value in optional.items() if value is not None}
     key = idempotency_key or secrets.token_urlsafe(18)
     source = subscription if isinstance(subscription, str) else ""
     request = json_request("POST", "/v1/subscriptions", body, source=source)
     request.headers["Idempotency-Key"] = key
     return request
+
+
+def webhook_form(webhook: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A webhook as the broker takes it; a text is its address."""
+    return {"url": webhook} if isinstance(webhook, str) else webhook
+
+
+def delivery_requests(deliveries: Iterable[Delivery]) -> Iterator[Request]:
+    """Deliver events, so many in each request that none is too long."""
+    parts: list[str] = []
+    size = 0
+    for each in deliveries:
+        part = json.dumps(
+            {
+                "id": each.id,
+                "source": each.source,
+                "event": each.event,
+                "subscriptions": list(each.subscriptions),
+            },
+            default=str,
+        )
+        if parts and (len(parts) >= _DELIVERIES or size + len(part) > _DELIVERED):
+            yield _delivery_request(parts)
+            parts, size = [], 0
+        parts.append(part)
+        size += len(part)
+    if parts:
+        yield _delivery_request(parts)
+
+
+def _delivery_request(parts: list[str]) -> Request:
+    body = f"[{','.join(parts)}]".encode()
+    return Request("POST", "/v1/deliveries", body, {"Content-Type": "application/json"})
 
 
 def publication(

@@ -1,6 +1,6 @@
 """Which network addresses may be connected to on behalf of others: public ones.
 
-A name is looked up once, every address that it has must be public, and the connection goes to the
+A name is looked up once, every address that it has must be public, and the connection goes to an
 address that was checked: a name that changes its address in between leads nowhere.
 """
 
@@ -10,6 +10,11 @@ import ipaddress
 import socket
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""What of IPv6 was given to the public internet; the rest has ways to write private addresses of
+IPv4, such as ``::127.0.0.1``."""
+_RESERVED = [ipaddress.ip_network(each) for each in ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")]
+"""For protocols and for examples; some versions of Python call them global."""
 
 
 class PrivateAddressError(OSError):
@@ -20,16 +25,23 @@ def is_public(address: str) -> bool:
     """Whether an address is one of the public internet; IPv4 inside IPv6 counts as what it is."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour
         if found in _NAT64:
-            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-        if inner is not None:
-            return found.ipv4_mapped is None and is_public(str(inner))
-    return found.is_global and not found.is_multicast
+            return is_public(str(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)))
+        if found not in _UNICAST:
+            return False
+        if found.sixtofour is not None:
+            return is_public(str(found.sixtofour))
+    is_reserved = any(found in each for each in _RESERVED)
+    return found.is_global and not found.is_multicast and not is_reserved
 
 
 def checked_address(host: str, port: int, private: bool = False) -> str:
     """The first address of a host; all of them must be public, unless private ones are allowed."""
+    return checked_addresses(host, port, private)[0]
+
+
+def checked_addresses(host: str, port: int, private: bool = False) -> list[str]:
+    """The addresses of a host, best first; all must be public, unless private ones are allowed."""
     found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for address in found:
         if not private and not is_public(address):
@@ -37,4 +49,4 @@ def checked_address(host: str, port: int, private: bool = False) -> str:
                 f"{host[:100]} is {address}, which is not a public address; allow private "
                 "addresses if you trust it"
             )
-    return found[0]
+    return found

@@ -25,6 +25,7 @@ from tamis.server.handlers import (
     events,
     subscriptions,
     trials,
+    undecided,
 )
 from tamis.server.logs import LOG, log
 from tamis.server.openapi import openapi
@@ -47,6 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *events.OPERATIONS,
     *delivery.OPERATIONS,
     *dead_letters.OPERATIONS,
+    *undecided.OPERATIONS,
     *administration.OPERATIONS,
     Operation(
         "GET",

@@ -75,9 +75,16 @@ _COUNTERS = {
     "events": "Events that were published.",
     "matches": "Pairs of an event and a subscription.",
     "commits": "Transactions that were synced.",
+    "webhooks_sent": "Notifications that webhooks took.",
+    "webhooks_failed": "Requests to webhooks that failed.",
+    "links_refused": "Events of linked brokers that the schema or the limits do not allow.",
 }
 _GAUGES = {
     "subscriptions": "Subscriptions.",
     "pending": "Notifications that wait to be acknowledged.",
+    "slow": "Subscriptions for which more than a thousand notifications wait.",
     "waiting": "Requests that wait to be written.",
+    "event_bytes": "Bytes of events that are kept.",
+    "links": "Brokers that are linked to this one, and connected.",
+    "links_waiting": "Events that linked brokers have not acknowledged yet.",
 }

@@ -86,6 +86,8 @@ SCHEMAS: dict[str, Any] = {
             "created": _TIME,
             "metadata": _OBJECT,
             "webhook": _TEXT,
+            "webhook_state": {"type": "string", "enum": ["new", "open", "ended"]},
+            "webhook_secret": _TEXT,
             "acknowledged": _COUNT,
             "pending": _COUNT,
             "matched": _COUNT,
@@ -97,7 +99,13 @@ SCHEMAS: dict[str, Any] = {
     ),
     "Subscriptions": _page("Subscription"),
     "Change": _closed(
-        {"subscription": _SOURCE, "dialect": _DIALECT, "metadata": _OBJECT, "enabled": _FLAG}
+        {
+            "subscription": _SOURCE,
+            "dialect": _DIALECT,
+            "metadata": _OBJECT,
+            "webhook": _WEBHOOK,
+            "enabled": _FLAG,
+        }
     ),
     "Lease": _closed({"lease": _LEASE}),
     "Expiry": _open({"expires": _TIME}, "expires"),
@@ -206,8 +214,56 @@ SCHEMAS: dict[str, Any] = {
     ),
     "DeadLetters": _page("DeadLetter"),
     "Replay": _open({"replayed": _COUNT}, "replayed"),
+    "Undecided": _open({"items": _list(_ref("UndecidedPair"))}, "items"),
+    "UndecidedPair": _open(
+        {
+            "subscription": _TEXT,
+            "event_id": _TEXT,
+            "source": _TEXT,
+            "event": _OBJECT,
+            "reason": _TEXT,
+            "tries": _COUNT,
+            "next": _TIME,
+        },
+        "subscription",
+        "event_id",
+        "reason",
+        "tries",
+    ),
+    "Deliveries": _list(_ref("Delivery")),
+    "Delivery": _closed(
+        {
+            "id": {"type": "string", "minLength": 1},
+            "source": _TEXT,
+            "event": _OBJECT,
+            "subscriptions": _list(_TEXT),
+        },
+        "id",
+        "event",
+        "subscriptions",
+    ),
     "Schema": {"type": "object", "description": "The JSON form of a schema (docs/schema.md)."},
-    "NewKey": _closed({"name": _TEXT, "tenant": _TEXT, "roles": _list(_ROLE)}, "name", "roles"),
+    "NewKey": _closed(
+        {"name": _TEXT, "tenant": _TEXT, "roles": _list(_ROLE), "quotas": _ref("Quotas")},
+        "name",
+        "roles",
+    ),
+    "Quotas": _closed(
+        {
+            "subscriptions": {**_COUNT, "description": "Subscriptions at one time."},
+            "calls": {**_COUNT, "description": "Operator calls in one subscription."},
+            "cost": {
+                "type": "number",
+                "minimum": 0,
+                "description": "Seconds that the operators of one subscription may take.",
+            },
+            "requests": {
+                "type": "number",
+                "minimum": 0,
+                "description": "Requests a second; 0 for any number.",
+            },
+        }
+    ),
     "Key": _open({"key": _TEXT}, "key"),
     "StoredKey": _open(
         {
@@ -217,6 +273,7 @@ SCHEMAS: dict[str, Any] = {
             "roles": _list(_ROLE),
             "created": _TIME,
             "revoked": _FLAG,
+            "quotas": _ref("Quotas"),
         },
         "number",
         "name",

@@ -15,8 +15,9 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 
-from tamis.broker import Broker, BrokerSettings, Role
+from tamis.broker import Broker, BrokerSettings, Quotas, Role
 from tamis.errors import UnavailableError, suggestion
+from tamis.model.limits import Limits
 from tamis.model.schema.schema import Schema
 from tamis.operators.operator import Operator
 from tamis.operators.registry import KnownOperators
@@ -45,9 +46,20 @@ def broker_settings(table: dict[str, Any]) -> BrokerSettings:
         if not isinstance(given[name], str):
             raise SettingsError(f"{name} is a path, not {given[name]!r:.100}")
         given[name] = Path(given[name])
-    for name in given.keys() & {"limits", "quotas"}:
-        raise SettingsError(f"{name} cannot be set in a file: open the broker in Python")
+    for name, kind in (("limits", Limits), ("quotas", Quotas)):
+        if name in given:
+            if not isinstance(given[name], dict):
+                raise SettingsError(f"{name} is a table, [broker.{name}], not {given[name]!r:.100}")
+            given[name] = _counts(kind, given[name], name)
     return filled(BrokerSettings, given)  # type: ignore[no-any-return]
+
+
+def _counts(kind: Any, table: dict[str, Any], name: str) -> Any:
+    """A dataclass of numbers, none of them negative."""
+    for field, value in table.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise SettingsError(f"{name}.{field} must be a number from 0 on, but is {value!r:.100}")
+    return filled(kind, table)
 
 
 def _operators(names: Any) -> dict[str, Operator]:

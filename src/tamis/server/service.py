@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from tamis.broker import Broker, Identity, Role
+from tamis.errors import BusyError
 from tamis.server.history import History
 from tamis.server.metrics import Metrics
 from tamis.server.rates import Rates
@@ -31,6 +32,10 @@ TOKEN = "x-csrf-token"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _THREADS = 8
 """Threads that wait for the broker. Most of its reads take less than a millisecond."""
+_TRIALS = 2
+"""Threads for what may take seconds, such as trying operators on many events."""
+_MOST_TRIALS = 32
+"""Trials that may wait for these threads."""
 
 
 class Caller(NamedTuple):
@@ -52,9 +57,8 @@ class Service:
 
     def __init__(self, broker: Broker, settings: ServerSettings) -> None:
         self.broker, self.settings = broker, settings
-        self.rates = Rates(settings.requests_per_second, 2 * settings.requests_per_second)
-        anonymous = settings.anonymous_requests_per_second
-        self.anonymous_rates = Rates(anonymous, 2 * anonymous)
+        self.rates = Rates(settings.requests_per_second)
+        self.anonymous_rates = Rates(settings.anonymous_requests_per_second)
         self.streams = Streams(settings.streams_per_subscription)
         secret = settings.session_secret or secrets.token_urlsafe(32)
         self.sessions = Sessions(secret, settings.session_hours * 3600)
@@ -63,6 +67,8 @@ class Service:
         self.started = time.time()
         self.is_stopping = asyncio.Event()
         self._threads = ThreadPoolExecutor(_THREADS, "tamis-http")
+        self._trial_threads = ThreadPoolExecutor(_TRIALS, "tamis-trial")
+        self._trials = 0
 
     async def call(
         self,
@@ -73,6 +79,22 @@ class Service:
         """Call the broker on a thread, since it may wait for the disk."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, partial(function, *arguments, **named))
+
+    async def try_out(
+        self,
+        function: Callable[Parameters, Result],
+        *arguments: Parameters.args,
+        **named: Parameters.kwargs,
+    ) -> Result:
+        """Call what may take seconds, on threads of its own, so that nobody else waits for it."""
+        if self._trials >= _MOST_TRIALS:
+            raise BusyError(f"{self._trials} subscriptions are being tried already", 2.0)
+        self._trials += 1
+        try:
+            call = partial(function, *arguments, **named)
+            return await asyncio.get_running_loop().run_in_executor(self._trial_threads, call)
+        finally:
+            self._trials -= 1
 
     async def durably(
         self,
@@ -94,7 +116,9 @@ class Service:
             raise UnauthorizedError("send your key as 'Authorization: Bearer KEY'")
         session = self.sessions.of(request)
         if session is not None:
-            if request.scope.get("method", "GET") not in _SAFE:
+            if request.scope["type"] == "websocket":
+                _check_origin(request)
+            elif request.scope["method"] not in _SAFE:
                 given = request.headers.get(TOKEN, "")
                 if not secrets.compare_digest(given.encode(), session.token.encode()):
                     raise CrossSiteError(f"a session sends its token in the header {TOKEN}")
@@ -103,9 +127,17 @@ class Service:
         host = request.client.host if request.client else ""
         return Caller(self.broker.anonymous(), ticket, f"address {host}")
 
+    def current(self, rights: dict[str, Any]) -> dict[str, Any]:
+        """Identity and ticket as they are now: a key may have been revoked since."""
+        by: Identity = rights["by"]
+        return rights if by.key == 0 else {**rights, "by": self.broker.identify_number(by.key)}
+
     def limit(self, caller: Caller) -> None:
         """Count a request against the rate of its caller."""
-        (self.rates if caller.has_key else self.anonymous_rates).take(caller.name)
+        if caller.has_key:
+            self.rates.take(caller.name, caller.identity.quotas.requests)
+        else:
+            self.anonymous_rates.take(caller.name)
 
     def watch(self, id: str, rights: dict[str, Any]) -> AbstractAsyncContextManager[asyncio.Event]:
         """An event that is set whenever a subscription may have new notifications."""
@@ -130,6 +162,15 @@ class Service:
             sampler.cancel()
             await asyncio.gather(sampler, return_exceptions=True)
             self._threads.shutdown(wait=True)
+            self._trial_threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _check_origin(request: HTTPConnection) -> None:
+    """Raise an error if a page of somebody else opens a WebSocket with a session of ours: the
+    browser says where the page came from, and sends no token."""
+    origin = request.headers.get("origin", "")
+    if origin.partition("://")[2] != request.headers.get("host", ""):
+        raise CrossSiteError("a session opens WebSockets only from pages of this server")
 
 
 def check_role(caller: Caller, role: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from starlette.responses import Response
 
 if TYPE_CHECKING:
     from tamis.broker import Notification, Outcome, Page, Receipt, StoredSubscription
-    from tamis.broker.records import DeadLetter, StoredKey
+    from tamis.broker.records import DeadLetter, StoredKey, UndecidedPair
 
 
 def encoded(document: Any) -> bytes:
@@ -66,7 +67,7 @@ def subscription_form(stored: StoredSubscription) -> dict[str, Any]:
         "matched": stored.matched,
     }
     if stored.webhook is not None:
-        found["webhook"] = stored.webhook
+        found |= {"webhook": stored.webhook, "webhook_state": stored.webhook_state}
     return found
 
 
@@ -119,6 +120,19 @@ def dead_letter_form(letter: DeadLetter) -> dict[str, Any]:
     }
 
 
+def undecided_form(pair: UndecidedPair) -> dict[str, Any]:
+    """An event that could not be decided for a subscription."""
+    found: dict[str, Any] = {
+        "subscription": pair.subscription,
+        "event_id": pair.event.id,
+        "source": pair.event.source,
+        "event": pair.event.attributes,
+        "reason": pair.reason,
+        "tries": pair.tries,
+    }
+    return found if pair.is_given_up else {**found, "next": instant(pair.next)}
+
+
 def key_form(key: StoredKey) -> dict[str, Any]:
     """A key, without the key."""
     return {
@@ -128,4 +142,5 @@ def key_form(key: StoredKey) -> dict[str, Any]:
         "roles": sorted(key.roles),
         "created": instant(key.created),
         "revoked": key.revoked,
+        "quotas": {name: most for name, most in asdict(key.quotas).items() if most is not None},
     }

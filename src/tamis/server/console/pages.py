@@ -110,7 +110,9 @@ def _tiles(service: Service) -> list[dict[str, Any]]:
         ("matches", "Matches", "a second", True),
         ("subscriptions", "Subscriptions", "", False),
         ("pending", "Waiting notifications", "", False),
+        ("slow", "Slow consumers", "with over 1,000 waiting", False),
         ("streams", "Clients that watch", "", False),
+        ("links", "Linked brokers", "", False),
         ("waiting", "Requests in the queue", "", False),
     ):
         values = history.rates(name) if is_rate else history.values(name)

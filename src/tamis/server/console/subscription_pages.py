@@ -161,7 +161,7 @@ async def change(request: Request, visit: Visit) -> Response:
 async def _trial(service: Service, text: str, visit: Visit) -> dict[str, Any]:
     """A subscription on recent events, as the template shows it."""
     try:
-        tried = await service.call(service.broker.dry_run, text, last=_TRIED, by=visit.identity)
+        tried = await service.try_out(service.broker.dry_run, text, last=_TRIED, by=visit.identity)
     except TamisError as error:
         return {"problem": str(error), "events": [], "matched": 0}
     events = [

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from tamis import __version__
-from tamis.broker import Identity, Role
+from tamis.broker import Identity, Quotas, Role
 from tamis.errors import ForbiddenError
 from tamis.server.handlers.arguments import caller_of, service_of
 from tamis.server.operation import JSON, Operation, Parameter
-from tamis.server.requests import RequestError, read_fields
+from tamis.server.requests import Fields, RequestError, read_fields
 from tamis.server.wire import json_response, key_form
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ async def create_key(request: Request) -> Response:
     service = service_of(request)
     fields = await read_fields(request, service.settings.body_bytes)
     name, tenant, roles = fields.text("name"), fields.text("tenant"), fields.texts("roles")
+    quotas = _quotas(fields.fields("quotas"))
     fields.done()
     if not name or not roles or not {*roles} <= {*Role}:
         raise RequestError(f"a key needs a name, and roles among {', '.join(Role)}")
@@ -33,9 +34,22 @@ async def create_key(request: Request) -> Response:
     if tenant not in (None, by.tenant) and not is_operator(by):
         raise ForbiddenError("only the administrator of the first tenant makes keys for others")
     key, stored = await service.durably(
-        service.broker.create_key, name, roles, tenant=tenant or by.tenant
+        service.broker.create_key, name, roles, tenant=tenant or by.tenant, quotas=quotas
     )
     return json_response({"key": key, **key_form(stored)}, 201)
+
+
+def _quotas(fields: Fields | None) -> Quotas | None:
+    """The quotas of a new key; None is those that the settings give to all."""
+    if fields is None:
+        return None
+    counts = {name: fields.integer(name) for name in ("subscriptions", "calls")}
+    others = {name: fields.number(name) for name in ("cost", "requests")}
+    fields.done()
+    for name, most in (counts | others).items():
+        if most is not None and most < 0:
+            raise RequestError(f"the field 'quotas.{name}' must not be negative")
+    return Quotas(**counts, **others)  # type: ignore[arg-type]
 
 
 def is_operator(identity: Identity) -> bool:

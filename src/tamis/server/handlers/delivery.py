@@ -51,7 +51,7 @@ async def _pages(
     async with service.watch(id, rights) as wake:
         while not service.is_stopping.is_set():
             wake.clear()
-            page = await service.call(service.broker.read, id, after=after, limit=_PAGE, **rights)
+            page = await service.call(_read, service, id, rights, after)
             after = page.position if page.gap is None else max(page.position, page.gap.upto)
             if page.notifications or page.gap:
                 yield page
@@ -60,6 +60,10 @@ async def _pages(
                     await asyncio.wait_for(wake.wait(), service.settings.heartbeat_seconds)
                 except TimeoutError:
                     yield None
+
+
+def _read(service: Service, id: str, rights: dict[str, Any], after: int | None) -> Page:
+    return service.broker.read(id, after=after, limit=_PAGE, **service.current(rights))
 
 
 def _position_of(request: HTTPConnection) -> int | None:
@@ -213,7 +217,8 @@ async def _receive(websocket: WebSocket, service: Service, id: str, rights: dict
         position = _message(await websocket.receive_text()).get("acknowledge")
         if not isinstance(position, int) or isinstance(position, bool) or position < 0:
             raise RequestError('send {"acknowledge": position}')
-        await service.durably(service.broker.acknowledge, id, upto=position, **rights)
+        now = await service.call(service.current, rights)
+        await service.durably(service.broker.acknowledge, id, upto=position, **now)
 
 
 POSITION = Parameter(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.broker import Outcome, Publication
 from tamis.errors import BusyError, LimitError, TamisError
+from tamis.model.limits import check_limit
 from tamis.server import cloudevents
 from tamis.server.event_bodies import LINE, NDJSON, RDF, line_publication, publications
 from tamis.server.handlers.arguments import (
@@ -18,6 +19,7 @@ from tamis.server.handlers.arguments import (
 )
 from tamis.server.operation import JSON, Operation, Parameter
 from tamis.server.requests import (
+    Fields,
     MediaTypeError,
     RequestError,
     TooLongError,
@@ -67,6 +69,35 @@ async def publish(request: Request) -> Response:
     outcomes = await service.durably(service.broker.publish, found, by=caller.identity)
     service.metrics.count_events(len(found))
     return json_response({**_sums(outcomes), "events": [outcome_form(each) for each in outcomes]})
+
+
+async def deliver(request: Request) -> Response:
+    """Deliver events whose matches were found elsewhere."""
+    service, caller = service_of(request), caller_of(request)
+    body = await read_body(request, service.settings.body_bytes)
+    if media_type(request) != JSON:
+        raise MediaTypeError("deliveries are application/json")
+    document = decode_json(body)
+    if not isinstance(document, list):
+        raise RequestError("deliveries are an array of objects")
+    check_limit(len(document), service.settings.batch_events, "events in one request")
+    found = [_delivery(number, each) for number, each in enumerate(document)]
+    outcomes = await service.durably(service.broker.publish, found, by=caller.identity)
+    service.metrics.count_events(len(found))
+    return json_response({**_sums(outcomes), "events": [outcome_form(each) for each in outcomes]})
+
+
+def _delivery(number: int, document: Any) -> Publication:
+    """An event, and the subscriptions that get it."""
+    if not isinstance(document, dict):
+        raise RequestError(f"delivery {number} is not a JSON object")
+    fields = Fields(document, f"{number}.")
+    id, source = fields.text("id"), fields.text("source", "")
+    event, subscriptions = fields.object("event"), fields.texts("subscriptions")
+    fields.done()
+    if not id or event is None or subscriptions is None:
+        raise RequestError(f"delivery {number} needs id, event and subscriptions")
+    return Publication(event, id, source or "", recipients=subscriptions)
 
 
 def _sums(outcomes: list[Outcome]) -> dict[str, int]:
@@ -177,6 +208,21 @@ OPERATIONS = (
         },
         problems=(409, 501),
         example='{"category": "Toy", "price": 3}',
+    ),
+    Operation(
+        "POST",
+        "/v1/deliveries",
+        deliver,
+        "Deliver events whose matches you have found",
+        "admin",
+        {200: "PublishReport"},
+        tag="events",
+        about="For programs that match by themselves, such as a pipeline on Spark. Subscriptions "
+        "that are not there, have ended or are disabled are left out. An event that was delivered "
+        "before, by its id and source, is not delivered again.",
+        body={JSON: "Deliveries"},
+        problems=(409,),
+        example='[{"id": "e1", "event": {"price": 3}, "subscriptions": ["cheap-toys"]}]',
     ),
     Operation(
         "GET", "/v1/schema", schema, "Read the schema", "anyone", {200: "Schema"}, tag="events"

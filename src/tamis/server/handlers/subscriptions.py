@@ -107,17 +107,17 @@ async def update(request: Request) -> Response:
         "subscription": fields.source("subscription"),
         "dialect": fields.text("dialect", "tamis"),
         "metadata": fields.object("metadata"),
+        "webhook": _webhook(fields.fields("webhook")),
+        "enabled": fields.flag("enabled"),
     }
-    enabled = fields.flag("enabled")
     fields.done()
     id, rights = id_of(request), access(request)
-    if change["subscription"] is not None or change["metadata"] is not None:
-        await service.durably(service.broker.update, id, **change, **rights)
-    if enabled is not None:
-        verb = service.broker.enable if enabled else service.broker.disable
-        await service.durably(verb, id, **rights)
+    await service.durably(service.broker.update, id, **change, **rights)
     found = await service.call(service.broker.subscription, id, **rights)
-    return json_response(subscription_form(found))
+    document = subscription_form(found)
+    if change["webhook"] is not None:
+        document["webhook_secret"] = await service.call(service.broker.webhook_secret, id, **rights)
+    return json_response(document)
 
 
 async def renew(request: Request) -> Response:
@@ -192,7 +192,8 @@ OPERATIONS = (
         "Change a subscription in place",
         "ticket",
         {200: "Subscription"},
-        about="Id and ticket stay, and so does what is queued. Fields that you leave out stay too.",
+        about="Id and ticket stay, and so does what is queued. Fields that you leave out stay too. "
+        "A webhook that has ended begins again when you give its address and enable it.",
         parameters=(ID,),
         body={JSON: "Change"},
         example='{"subscription": "price < 4"}',

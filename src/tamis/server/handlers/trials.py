@@ -24,7 +24,7 @@ async def check(request: Request) -> Response:
     fields = await read_fields(request, service.settings.body_bytes)
     source, dialect = source_of(fields), fields.text("dialect", "tamis") or "tamis"
     fields.done()
-    found = await service.call(
+    found = await service.try_out(
         service.broker.check, source, dialect=dialect, by=caller_of(request).identity
     )
     remarks = list(found.remarks)
@@ -41,7 +41,7 @@ async def dry_run(request: Request) -> Response:
     fields.done()
     if not 1 <= last <= MOST_TRIED:
         raise RequestError(f"the field 'last' must be a whole number from 1 to {MOST_TRIED:,}")
-    tried = await service.call(
+    tried = await service.try_out(
         service.broker.dry_run, source, dialect=dialect, last=last, by=caller_of(request).identity
     )
     events = [

@@ -7,6 +7,7 @@ from tamis.spark.pipeline.feeds import SubscriptionSource
 from tamis.spark.pipeline.pipeline import Pipeline
 from tamis.spark.pipeline.run import Run
 from tamis.spark.pipeline.settings import PipelineError
+from tamis.spark.pipeline.sinks.broker import Broker, broker_subscriptions
 from tamis.spark.pipeline.sinks.catalogue import SINKS
 from tamis.spark.pipeline.sinks.delta import Delta
 from tamis.spark.pipeline.sinks.files import Json, Parquet
@@ -20,6 +21,7 @@ __all__ = [
     "SINKS",
     "BatchReport",
     "BatchRows",
+    "Broker",
     "Call",
     "Configuration",
     "Console",
@@ -36,5 +38,6 @@ __all__ = [
     "Sink",
     "SubscriptionSource",
     "Webhook",
+    "broker_subscriptions",
     "read_configuration",
 ]
