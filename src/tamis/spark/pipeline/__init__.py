@@ -15,6 +15,7 @@ from tamis.spark.pipeline.sinks.kafka import Kafka
 from tamis.spark.pipeline.sinks.simple import Call, Console
 from tamis.spark.pipeline.sinks.sink import BatchRows, Sink
 from tamis.spark.pipeline.sinks.webhook import Webhook
+from tamis.spark.pipeline.throttle import Throttle
 
 __all__ = [
     "SINKS",
@@ -35,6 +36,7 @@ __all__ = [
     "Run",
     "Sink",
     "SubscriptionSource",
+    "Throttle",
     "Webhook",
     "read_configuration",
 ]
