@@ -15,6 +15,7 @@ from tamis.spark.pipeline import (
     Parquet,
     PipelineError,
     SubscriptionSource,
+    Throttle,
     read_configuration,
 )
 from tamis.spark.pipeline.configuration import Head
@@ -55,13 +56,18 @@ def problems(folder: Path, text: str) -> list[str]:
 
 
 def test_a_file(folder: Path) -> None:
-    text = GOOD + 'files = 2\n[spark]\n"spark.master" = "local[2]"\n"spark.ui.enabled" = false\n'
+    throttle = '[throttle]\nevery = "1 hour"\nsinks = ["matches"]\n'
+    text = (
+        GOOD
+        + f'files = 2\n{throttle}[spark]\n"spark.master" = "local[2]"\n"spark.ui.enabled" = false\n'
+    )
     found = read_configuration(written(folder, 'every = "2 minutes"\n' + text))
     assert found.spark == {"spark.master": "local[2]", "spark.ui.enabled": "false"}
     pipeline = found.pipeline
     assert pipeline.source == EventSource("json", str(folder / "incoming"))
     assert pipeline.subscriptions == SubscriptionSource("csv", str(folder / "rules.csv"))
     assert pipeline.sinks == {"matches": Parquet(str(folder / "matches"), 2)}
+    assert pipeline.throttle == Throttle(every=3600.0, sinks=("matches",))
     assert (pipeline.folder, pipeline.every) == (str(folder / "state"), 120.0)
 
 
@@ -134,6 +140,16 @@ def test_all_mistakes_are_found_at_once(folder: Path) -> None:
         ),
         ("[sinks.matches]", '[events]\nschema = "s.json"\n[sinks.matches]', "events: there is no"),
         ('path = "rules.csv"', 'path = "rules.csv"\ntable = "t"', "subscriptions: takes only one"),
+        (
+            "[sinks.matches]",
+            "[throttle]\nonce = true\nevery = 5\n[sinks.matches]",
+            "throttle: needs",
+        ),
+        (
+            "[sinks.matches]",
+            '[throttle]\nonce = true\nsinks = ["match"]\n[sinks.matches]',
+            "throttle: there is no sink 'match'; did you mean 'matches'?",
+        ),
         ('path = "rules.csv"', 'changes = "no"', "subscriptions: there is no directory "),
     ],
 )
@@ -154,7 +170,7 @@ def test_the_template_explains_every_key(folder: Path) -> None:
     (folder / "subscriptions.csv").write_text("id,subscription\na,x = 1\n")
     read_configuration(written(folder, TEMPLATE))
     lines = [line.lstrip("# ").split(" = ")[0] for line in TEMPLATE.splitlines()]
-    for part in (Head, EventSource, EventForm, SubscriptionSource, *SINKS.values()):
+    for part in (Head, EventSource, EventForm, SubscriptionSource, Throttle, *SINKS.values()):
         for each in dataclasses.fields(part):
             if (part.__name__, each.name) != ("Console", "rows"):
                 assert each.name in lines, (part, each.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,6 +178,19 @@ def test_a_repeated_batch_sees_what_it_saw(spark: SparkSession, folder: Path, po
     made.run(spark, once=True)
     expected = oracle(events, RULES) | oracle(documents(30, 2), rules)
     assert found(folder / "matches") == sorted(expected)
+
+
+def test_a_folder_takes_the_batches_of_one_pipeline(spark: SparkSession, folder: Path) -> None:
+    """Without its own folder a pipeline begins at batch 0 again, which is there already."""
+    write_lines(folder / "incoming" / "1.json", documents(20))
+    pipeline(folder).run(spark, once=True)
+    shutil.rmtree(folder / "state")
+    write_lines(folder / "incoming" / "0.json", documents(20, 2))
+    with pytest.raises(PipelineError, match="matches holds the batches of another pipeline"):
+        pipeline(folder).run(spark, once=True)
+    pipeline(folder, sinks=[Parquet(str(folder / "other"))]).run(spark, once=True)
+    every = oracle(documents(20), RULES) | oracle(documents(20, 2), RULES)
+    assert found(folder / "other") == sorted(every)
 
 
 def test_a_sink_that_is_unavailable_for_a_while(spark: SparkSession, folder: Path) -> None:

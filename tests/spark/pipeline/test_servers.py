@@ -61,7 +61,7 @@ class Hook(BaseHTTPRequestHandler):
             kind.refused += 1
             self.send_response(503)
         else:
-            assert self.headers["Idempotency-Key"].startswith("servers/")
+            assert self.headers["Idempotency-Key"].startswith("servers-")
             kind.rows += body
             self.send_response(200)
         self.send_header("Content-Length", "0")

@@ -16,6 +16,7 @@ from tamis.spark.pipeline.sinks.kafka import Kafka
 from tamis.spark.pipeline.sinks.simple import Call, Console
 from tamis.spark.pipeline.sinks.sink import BatchRows, Sink
 from tamis.spark.pipeline.sinks.webhook import Webhook
+from tamis.spark.pipeline.throttle import Throttle
 
 __all__ = [
     "SINKS",
@@ -37,6 +38,7 @@ __all__ = [
     "Run",
     "Sink",
     "SubscriptionSource",
+    "Throttle",
     "Webhook",
     "broker_subscriptions",
     "read_configuration",

@@ -22,7 +22,9 @@ from tamis.model.schema.schema import Schema
 from tamis.spark.columns import EVENT_ID, ID, REASON, SUBSCRIPTION_ID, TEXT, quoted
 from tamis.spark.match import divided, match
 from tamis.spark.pipeline.events import ShapedEvents
+from tamis.spark.pipeline.settings import PipelineError
 from tamis.spark.pipeline.sinks.sink import BatchRows, Sink
+from tamis.spark.pipeline.throttle import TIME, QuietSubscriptions
 from tamis.spark.pipeline.versions import Version
 from tamis.spark.validate import RULE, validate
 
@@ -42,6 +44,8 @@ class BatchReport:
     version: int = 0
     subscriptions: int = 0
     matches: int = 0
+    throttled: int = 0
+    """Matches that throttling held back."""
     rejected: int = 0
     events: int = 0
     """Set when Spark reports it, after the batch."""
@@ -56,10 +60,11 @@ class BatchReport:
 
     def __str__(self) -> str:
         rate = self.events / max(self.seconds, 1e-9)
+        throttled = f" ({self.throttled:,} held back)" if self.throttled else ""
         rejected = f", {self.rejected:,} rejected" if self.rejected else ""
         return (
             f"batch {self.number}: {self.events:,} events ({rate:,.0f}/s), {self.matches:,} matches"
-            f"{rejected}, {self.seconds:.2f} s, subscriptions version {self.version}"
+            f"{throttled}{rejected}, {self.seconds:.2f} s, subscriptions version {self.version}"
         )
 
 
@@ -76,13 +81,16 @@ class Outlets:
 class Work:
     """Matches the events of a micro-batch and writes what was found."""
 
-    name: str
+    identity: str
+    """What tells this pipeline from others, in sinks."""
     events: ShapedEvents
     outlets: Outlets
     schema: Schema | None
     types: tuple[str, ...]
     options: dict[str, Any]
     """More arguments of ``match``."""
+    quiet: QuietSubscriptions | None
+    """What throttling remembers."""
     patience: float
     """How long a sink may be unavailable, in seconds."""
     ended: Callable[[], bool]
@@ -96,9 +104,12 @@ class Work:
             with _timed(report, "match"):
                 matches, rejected = self._found(frame, version, cached)
                 report.matches, report.rejected = _counts(matches, rejected)
+            throttled = self._throttled(matches, version.at, cached, report)
             for name, sink in self.outlets.matches.items():
+                quiet = self.quiet is not None and self.quiet.throttle.affects(name)
+                rows = throttled if quiet else matches.drop(TIME)
                 with _timed(report, name):
-                    self._write(name, sink, matches, report.number, (EVENT_ID, SUBSCRIPTION_ID))
+                    self._write(name, sink, rows, report.number, (EVENT_ID, SUBSCRIPTION_ID))
             if self.outlets.rejected_events is not None and report.rejected:
                 with _timed(report, "rejected events"):
                     sink = self.outlets.rejected_events
@@ -127,16 +138,31 @@ class Work:
         ).persist()
         cached.append(found)
         matches, rejected = divided(found, self.events.keep)
-        return matches, rejected if invalid is None else rejected.unionByName(invalid)
+        rejected = rejected if invalid is None else rejected.unionByName(invalid)
+        return matches, rejected.drop(TIME)
+
+    def _throttled(
+        self, matches: DataFrame, now: int, cached: list[DataFrame], report: BatchReport
+    ) -> DataFrame:
+        """The matches that are not held back."""
+        if self.quiet is None:
+            return matches
+        with _timed(report, "throttle"):
+            passed = self.quiet.passed(matches, report.number, now)
+            cached.append(passed.cached)
+            report.throttled = report.matches - passed.kept
+        return passed.matches
 
     def _validated(self, frame: DataFrame, cached: list[DataFrame]) -> tuple[DataFrame, DataFrame]:
         """Events that conform to the schema, and the others as rejected ones."""
         assert self.schema is not None
         cached.append(frame.persist())  # validate reads it twice
         column, id = self.events.column, self.events.event_id
-        ignored = [] if column or (id,) in self.schema.attributes else [id]
+        own = [each for each in (id, TIME) if each in frame.columns]
+        ignored = [each for each in own if not column and (each,) not in self.schema.attributes]
         parts = validate(frame, self.schema, column=column, ignore=ignored, types=self.types)
-        text = quoted(column) if column else "to_json(struct(*))"
+        names = ", ".join(quoted(name) for name in frame.columns if name != TIME)
+        text = quoted(column) if column else f"to_json(struct({names}))"
         invalid = parts.rejected.selectExpr(
             f"{quoted(id)} AS {EVENT_ID}",
             *map(quoted, self.events.keep),
@@ -150,11 +176,13 @@ class Work:
     ) -> None:
         """Write to a sink, again and again for a while if it is unavailable."""
         deadline, pause = time.monotonic() + self.patience, _FIRST_PAUSE
-        rows = BatchRows(frame, batch, self.name, tuple(key))
+        rows = BatchRows(frame, batch, self.identity, tuple(key))
         while True:
             try:
                 sink.write(rows)
                 return
+            except PipelineError:  # time does not mend it
+                raise
             except Exception as error:  # whatever a sink raises: it is tried again, or it stops all
                 said = _reason(error)
                 if time.monotonic() + pause > deadline or self.ended():

@@ -1,6 +1,6 @@
 """Read a pipeline from a TOML file; every mistake is found, with its place and a remedy.
 
-name = "auctions"          [source]   [events]   [subscriptions]   [sinks.NAME]
+name = "auctions"          [source]   [events]   [subscriptions]   [sinks.NAME]   [throttle]
 folder = "state"           [rejected.events]   [rejected.subscriptions]   [spark]
 """
 
@@ -24,8 +24,9 @@ from tamis.spark.pipeline.settings import (
     read_part,
 )
 from tamis.spark.pipeline.sinks.catalogue import SINKS
+from tamis.spark.pipeline.throttle import Throttle
 
-_TABLES = ("source", "events", "subscriptions", "sinks", "rejected", "spark")
+_TABLES = ("source", "events", "subscriptions", "sinks", "throttle", "rejected", "spark")
 _REJECTED = ("events", "subscriptions")
 
 
@@ -93,6 +94,8 @@ def _configuration(tables: Mapping[str, Any], problems: Problems) -> Configurati
         else:
             parts[name] = read_part(kind, tables[name], f"[{name}]", problems)
     parts["events"] = read_part(EventForm, tables.get("events", {}), "[events]", problems)
+    if "throttle" in tables:
+        parts["throttle"] = read_part(Throttle, tables["throttle"], "[throttle]", problems)
     sinks = _sinks(tables, problems)
     rejected = _rejected(tables.get("rejected", {}), problems)
     spark = read_part(_SparkSettings, {"options": tables.get("spark", {})}, "[spark]", problems)
@@ -107,6 +110,7 @@ def _configuration(tables: Mapping[str, Any], problems: Problems) -> Configurati
         parts["events"],
         rejected.get("events"),
         rejected.get("subscriptions"),
+        parts.get("throttle"),
         head.every,
         head.patience,
         head.limit,

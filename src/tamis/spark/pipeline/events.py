@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tamis.spark.columns import EVENT_ID, quoted
 from tamis.spark.pipeline.settings import Location, Options, local_path
+from tamis.spark.pipeline.throttle import TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,16 +135,22 @@ class ShapedEvents:
     keep: tuple[str, ...]
 
 
-def shape(frame: DataFrame, source: EventSource | None, form: EventForm) -> ShapedEvents:
-    """The events of a stream, with an id."""
+def shape(
+    frame: DataFrame, source: EventSource | None, form: EventForm, time: str | None = None
+) -> ShapedEvents:
+    """The events of a stream, with an id, and with the time that an expression gives."""
+    keep = form.keep
     if form.select:
         frame = frame.selectExpr(*form.select)
+    if time is not None:
+        frame = frame.selectExpr("*", f"try_cast({time} AS TIMESTAMP) AS {TIME}")
+        keep = (*keep, TIME)
     column = form.column
     if column is None and DOCUMENT in frame.columns and (source is None or source.documents):
         column = DOCUMENT
     default = "id" if source is None else source.default_id()
     given = default if form.id is None else form.id
     if given in frame.columns:
-        return ShapedEvents(frame, given, column, form.keep)
+        return ShapedEvents(frame, given, column, keep)
     frame = frame.selectExpr("*", f"{given} AS {quoted(EVENT_ID)}")
-    return ShapedEvents(frame, EVENT_ID, column, form.keep)
+    return ShapedEvents(frame, EVENT_ID, column, keep)

@@ -34,6 +34,7 @@ class Metrics:
         self._name = pipeline
         self._events = made(Counter, "events", "events read")
         self._matches = made(Counter, "matches", "matches found")
+        self._throttled = made(Counter, "throttled_matches", "matches that were held back")
         self._rejected = made(Counter, "rejected_events", "events that were rejected")
         self._batches = made(Counter, "batches", "micro-batches done")
         self._seconds = made(Histogram, "batch_seconds", "duration of micro-batches")
@@ -47,6 +48,7 @@ class Metrics:
         """Count a micro-batch."""
         self._events.inc(report.events)
         self._matches.inc(report.matches)
+        self._throttled.inc(report.throttled)
         self._rejected.inc(report.rejected)
         self._batches.inc()
         self._seconds.observe(report.seconds)

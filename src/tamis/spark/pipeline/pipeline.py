@@ -13,13 +13,14 @@ All sinks are written in ``foreachBatch``. Each tells a repeated batch by its nu
 from __future__ import annotations
 
 import json
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tamis.engine.engine import Engine
-from tamis.errors import TamisError
+from tamis.errors import TamisError, suggestion
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.spark.columns import check_present, form_of
@@ -32,13 +33,15 @@ from tamis.spark.pipeline.run import Run, follow
 from tamis.spark.pipeline.settings import PipelineError, local_path
 from tamis.spark.pipeline.sinks.sink import Sink
 from tamis.spark.pipeline.storage import Storage
+from tamis.spark.pipeline.throttle import QuietSubscriptions, Throttle
 from tamis.spark.pipeline.versions import Versions
 from tamis.spark.snapshots.sources import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CHECKPOINT = "checkpoint"
+CHECKPOINT, IDENTITY = "checkpoint", "identity"
+"""Names in the folder of a pipeline."""
 _SHOWN = 20
 """Faulty subscriptions that a check shows."""
 PATIENCE = 300.0
@@ -69,6 +72,8 @@ class Pipeline:
     events: EventForm = field(default_factory=EventForm)
     rejected_events: Sink | None = None
     rejected_subscriptions: Sink | None = None
+    throttle: Throttle | None = None
+    """Holds back matches of a subscription that had one a short while ago."""
     every: float = 0.0
     """Seconds between the starts of micro-batches; 0 means one after the other."""
     patience: float = PATIENCE
@@ -89,6 +94,15 @@ class Pipeline:
             yield "sinks: there is none: add one, such as a folder of Parquet files"
         for place, sink in self._all_sinks():
             yield from _placed(place, sink.problems())
+        if self.throttle is not None:
+            yield from _placed("throttle", self._throttle_problems(self.throttle))
+
+    def _throttle_problems(self, throttle: Throttle) -> Iterator[str]:
+        yield from throttle.problems()
+        for name in throttle.sinks:
+            if name not in self._named():
+                hint = suggestion(name, self._named()) or f"there are {', '.join(self._named())}"
+                yield f"there is no sink {name!r}; {hint}"
 
     def check(self, session: SparkSession) -> Iterator[str]:
         """What is wrong with it on this Spark: libraries, columns, subscriptions."""
@@ -152,12 +166,13 @@ class Pipeline:
         versions = Versions(session, storage, self._feed(session))
         shaped, stop = self._shaped(session), threading.Event()
         work = Work(
-            self.name,
+            self._identity(storage),
             shaped,
             Outlets(self._named(), self.rejected_events, self.rejected_subscriptions),
             self._schema(),
             self.events.types,
             self._options(),
+            None if self.throttle is None else QuietSubscriptions(storage, self.throttle),
             self.patience,
             stop.is_set,
         )
@@ -173,6 +188,14 @@ class Pipeline:
         finally:
             versions.close()
         return run
+
+    def _identity(self, storage: Storage) -> str:
+        """What tells this pipeline from others: its name, and a mark that its folder keeps."""
+        kept = storage.read(IDENTITY)
+        if kept is None:
+            kept = f"{self.name}-{secrets.token_hex(4)}".encode()
+            storage.write(IDENTITY, kept)
+        return kept.decode()
 
     def _feed(self, session: SparkSession) -> Any:
         settings: dict[str, Any] = {"schema": self._schema()}
@@ -200,9 +223,10 @@ class Pipeline:
         return Schema.from_json(path.read_text("utf-8"))
 
     def _shaped(self, session: SparkSession) -> ShapedEvents:
+        time = None if self.throttle is None else self.throttle.time
         if isinstance(self.source, EventSource):
-            return shape(self.source.stream(session), self.source, self.events)
-        return shape(self.source, None, self.events)
+            return shape(self.source.stream(session), self.source, self.events, time)
+        return shape(self.source, None, self.events, time)
 
     def _named(self) -> dict[str, Sink]:
         if isinstance(self.sinks, Mapping):

@@ -59,6 +59,10 @@ class Run:
         finally:
             self.busy = False
 
+    def waits_for(self, batch: int) -> bool:
+        """Whether there is a report of this micro-batch, or of one before it, yet to be told."""
+        return any(number <= batch for number in list(self._reports))
+
     def finished(self, progress: dict[str, Any]) -> BatchReport | None:
         """The report of a micro-batch that Spark has committed."""
         report = self._reports.pop(progress["batchId"], None)
@@ -117,6 +121,9 @@ def _finish(query: StreamingQuery, run: Run) -> bool:
 
 
 def _tell(query: StreamingQuery, run: Run, told: Callable[[BatchReport], None] | None) -> None:
+    last = query.lastProgress
+    if last is None or not run.waits_for(last["batchId"]):
+        return  # Spark's list of the last ones is long, and takes some tenths of a second
     for progress in list(query.recentProgress):
         report = run.finished(progress)
         if report is not None and told is not None:

@@ -72,6 +72,11 @@ class Storage:
             finally:
                 stream.close()
 
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file or folder."""
+        with self._told("read", name):
+            return bool(self._files.exists(self._path(name)))
+
     def write(self, name: str, content: bytes) -> None:
         """Write or replace a small file."""
         temporary = self._temporary(name)

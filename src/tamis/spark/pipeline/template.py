@@ -75,6 +75,13 @@ path = "matches"
 # format = "delta"            # a Delta table
 # path = "s3a://bucket/matches"
 
+# [throttle]                  # hold back matches of a subscription that had one a while ago
+# every = "1 hour"            # how long a subscription is quiet after a match
+# once = true                 # instead: for ever, until its version changes
+# time = "timestamp"          # the event's time, as SQL over the source; else that of the batch
+# delay = "10 minutes"        # how late events may be
+# sinks = ["matches"]         # the sinks that get only what is not held back; else all
+
 [rejected.events]             # events that cannot be read, or that break the schema
 format = "json"
 path = "rejected/events"

@@ -3,7 +3,8 @@
     folder/
         snapshots/000007.index               an index; the highest number is the latest
         snapshots/000007.rejected.ndjson     the subscriptions that it had to leave out
-        batches/12                           {"snapshot": 7}: what micro-batch 12 sees
+        batches/12                           {"snapshot": 7, "at": …}: what micro-batch 12 sees,
+                                             and when it began, in microseconds
         checkpoint/                          Spark's own
 
 Only the driver writes here, one micro-batch after the other, so no file needs to be claimed. If the
@@ -20,7 +21,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -49,8 +50,17 @@ class Version:
     shipment: Shipment
     rejected: pa.Table | None
     """What was rejected, in the first batch that sees this version."""
+    at: int
+    """When the micro-batch began, the first time that it ran; in microseconds."""
     seconds: float
     """How long the driver took to find changes, compile, save and ship them."""
+
+
+class _Record(NamedTuple):
+    """What a micro-batch sees."""
+
+    snapshot: int
+    at: int = 0
 
 
 class Versions:
@@ -85,19 +95,20 @@ class Versions:
     def decide(self, batch: int) -> Version:
         """The version for a micro-batch: the recorded one, or the latest, which is recorded."""
         started = time.monotonic()
-        number = self._recorded(batch)
-        if number is None:
+        seen = self._recorded(batch)
+        if seen is None:
             self.refresh()
-            number = self.number
-            self._storage.write(f"batches/{batch}", json.dumps({"snapshot": number}).encode())
-        shipment = self._shipment(number)
+            seen = _Record(self.number, time.time_ns() // 1000)
+            self._storage.write(f"batches/{batch}", json.dumps(seen._asdict()).encode())
+        shipment = self._shipment(seen.snapshot)
         before = self._recorded(batch - 1)
-        rejected = None if before == number else self._rejected(number, shipment.index)
-        return Version(number, shipment, rejected, time.monotonic() - started)
+        known = before is not None and before.snapshot == seen.snapshot
+        rejected = None if known else self._rejected(seen.snapshot, shipment.index)
+        return Version(seen.snapshot, shipment, rejected, seen.at, time.monotonic() - started)
 
-    def _recorded(self, batch: int) -> int | None:
+    def _recorded(self, batch: int) -> _Record | None:
         content = self._storage.read(f"batches/{batch}")
-        return None if content is None else int(json.loads(content)["snapshot"])
+        return None if content is None else _Record(**json.loads(content))
 
     def _shipment(self, number: int) -> Shipment:
         if number not in self._shipped:
@@ -186,7 +197,8 @@ class Versions:
         """Delete what no micro-batch can need any more."""
         names = [each.name for each in self._storage.listing("batches")]
         batches = sorted(int(name) for name in names if name.isdigit())
-        needed = {self._recorded(batch) for batch in batches[-_KEPT:]}
+        records = [self._recorded(batch) for batch in batches[-_KEPT:]]
+        needed = {record.snapshot for record in records if record is not None}
         for batch in batches[:-_RECORDS]:
             self._storage.delete(f"batches/{batch}")
         for number in self._numbers()[:-_KEPT]:

@@ -2,7 +2,8 @@
 
 Spark's own file sinks keep a list of the files that count, and only Spark reads that list. Here a
 batch that is run again replaces its folder, so every reader sees each row once, pandas and DuckDB
-too. A folder with a ``_SUCCESS`` file is complete, and is left alone.
+too. A folder with a ``_SUCCESS`` file is complete, and is left alone. So a folder takes the batches
+of one pipeline only: the file ``_pipeline`` says of which.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from tamis.spark.pipeline.settings import Location, Options, local_path
+from tamis.spark.pipeline.settings import Location, Options, PipelineError, local_path
 from tamis.spark.pipeline.sinks.sink import BATCH, BatchRows
 from tamis.spark.pipeline.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_OWNER = "_pipeline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,24 @@ class _Files:
     def write(self, rows: BatchRows) -> None:
         """Write the folder of a batch, unless it is complete."""
         folder = f"{BATCH}={rows.batch}"
-        if Storage(rows.frame.sparkSession, self.path).read(f"{folder}/_SUCCESS") is not None:
+        storage = Storage(rows.frame.sparkSession, self.path)
+        self._claim(storage, rows.pipeline)
+        if storage.exists(f"{folder}/_SUCCESS"):
             return
         frame = rows.frame if self.files is None else rows.frame.coalesce(self.files)
         writer = frame.write.options(**self.options).mode("overwrite")
         writer.save(f"{self.path}/{folder}", format=self.format)
+
+    def _claim(self, storage: Storage, pipeline: str) -> None:
+        owner = storage.read(_OWNER)
+        if owner is None:
+            storage.write(_OWNER, pipeline.encode())
+        elif owner != pipeline.encode():
+            problem = (
+                f"{self.path} holds the batches of another pipeline, or of this one before its own "
+                "folder was replaced: name another folder for the sink, or delete this one"
+            )
+            raise PipelineError([problem])
 
 
 class Parquet(_Files):

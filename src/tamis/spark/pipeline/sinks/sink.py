@@ -24,7 +24,7 @@ class BatchRows:
     frame: DataFrame
     batch: int
     pipeline: str
-    """The name of the pipeline, which tells its batches from those of others."""
+    """The identity of the pipeline, which tells its batches from those of others."""
     key: tuple[str, ...]
     """The columns that identify a row."""
 

@@ -1,6 +1,6 @@
 """A web service: rows are posted as JSON, some hundred at a time.
 
-    POST url    Idempotency-Key: auctions/12/3/0
+    POST url    Idempotency-Key: auctions-3f9a2c01/12/3/0
     [{"key": ["event", "subscription"], "event_id": …, "subscription_id": …, …}, …]
 
 A batch that is run again posts the same rows. Each has a ``key``, by which the service can drop
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from tamis.errors import MissingExtraError, StorageError
 from tamis.spark.pipeline.settings import Duration, Options
@@ -60,7 +61,7 @@ class Webhook:
 
     def write(self, rows: BatchRows) -> None:
         """Post the rows of a batch."""
-        post = _Post(self, f"{rows.pipeline}/{rows.batch}", rows.key)
+        post = _Post(self, f"{quote(rows.pipeline)}/{rows.batch}", rows.key)
         rows.frame.toJSON().foreachPartition(post)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,188 @@
+"""Throttling: after a match, its subscription is quiet for a while, or from then on.
+
+    every = 1 hour      10:00 sent   10:20 held back   10:59 held back   11:05 sent   …
+    once                10:00 sent   10:20 held back   …
+
+    folder/throttle/12/         what is quiet after micro-batch 12: subscription, version, time
+    folder/throttle/12.json     {"watermark": …}; written last, so what it belongs to is complete
+
+A micro-batch reads what the one before it left and writes its own, so one that runs again decides
+alike. The watermark is the latest time seen so far, less a delay. A match whose time is before the
+watermark is treated as if it came at the watermark: so no match is lost because it is late, and
+whatever ends its silence before the watermark can be forgotten without any consequence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, VERSION, quoted
+from tamis.spark.pipeline.settings import Duration
+from tamis.spark.pipeline.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Batches = Iterator[pa.RecordBatch]
+
+TIME = "tamis_time"
+"""The column of events with the time that throttling goes by."""
+_AT, _LAST, _QUIET = "tamis_at", "tamis_last", "tamis_quiet"
+_FOLDER = "throttle"
+_MICROSECONDS = 1_000_000
+_KEPT = 3
+"""Latest micro-batches whose state is kept; Spark runs only the last one again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Holds back matches of a subscription that had one a short while ago.
+
+    A changed subscription, with another version, begins anew.
+    """
+
+    every: Duration = 0.0
+    """how long a subscription is quiet after a match"""
+    once: bool = False
+    """whether a subscription is quiet for ever after its first match"""
+    time: str | None = None
+    """the event's time, as SQL over the source; without it, the time of the micro-batch counts"""
+    delay: Duration = 600.0
+    """how late events may be; later ones count as if they came just so late"""
+    sinks: tuple[str, ...] = ()
+    """the sinks that get only what is not held back; none means all"""
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with it."""
+        if (self.every > 0) == self.once:
+            yield "needs either every, such as '1 hour', or once = true"
+        if self.time is not None and not self.time.strip():
+            yield "time must be a column or an SQL expression"
+
+    def affects(self, sink: str) -> bool:
+        """Whether a sink gets only what is not held back."""
+        return not self.sinks or sink in self.sinks
+
+    @property
+    def pause(self) -> int | None:
+        """Microseconds for which a subscription is quiet; None means for ever."""
+        return None if self.once else round(self.every * _MICROSECONDS)
+
+
+class Passed(NamedTuple):
+    """The matches of a micro-batch that are not held back."""
+
+    matches: DataFrame
+    cached: DataFrame
+    """What they are made of; to be let go after the batch."""
+    kept: int
+    """How many they are."""
+
+
+class QuietSubscriptions:
+    """The subscriptions that are quiet, by micro-batch, in the folder of a pipeline."""
+
+    def __init__(self, storage: Storage, throttle: Throttle) -> None:
+        self._storage = storage
+        self.throttle = throttle
+
+    def passed(self, matches: DataFrame, batch: int, now: int) -> Passed:
+        """The matches that are not held back; ``now`` is in microseconds.
+
+        Writes what is quiet after this batch.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        before = self._watermark(batch - 1)
+        state = self._state(matches, batch - 1)
+        time = f"least(coalesce(unix_micros({TIME}), {now}), {now})"
+        known = TIME in matches.columns
+        at = F.expr(f"greatest({time if known else now}, {before})").cast("long")
+        timed = matches.withColumn(_AT, at).drop(TIME)
+        same = timed[SUBSCRIPTION_ID] == state[_QUIET]
+        last = F.when(timed[VERSION].eqNullSafe(state[f"{_QUIET}_{VERSION}"]), state[_LAST])
+        joined = timed.join(state, same, "left").withColumn(_LAST, last)
+        found = _filtered(joined.select(*map(quoted, timed.columns), _LAST), self.throttle.pause)
+        latest, count = timed.agg(F.max(_AT)).collect()[0][0], found.count()
+        delay = round(self.throttle.delay * _MICROSECONDS)
+        self._write(found, state, batch, before if latest is None else max(before, latest - delay))
+        return Passed(found.drop(_AT, _LAST), found, count)
+
+    def _watermark(self, batch: int) -> int:
+        """The watermark after a micro-batch; the beginning of time if there is none."""
+        content = self._storage.read(f"{_FOLDER}/{batch}.json")
+        return 0 if content is None else int(json.loads(content)["watermark"])
+
+    def _state(self, matches: DataFrame, batch: int) -> DataFrame:
+        """What is quiet after a micro-batch: subscription, version, the time of its last match."""
+        session, names = matches.sparkSession, (_QUIET, f"{_QUIET}_{VERSION}", _LAST)
+        if self._storage.exists(f"{_FOLDER}/{batch}.json"):
+            return session.read.parquet(f"{self._storage.root}/{_FOLDER}/{batch}").toDF(*names)
+        kinds = [
+            matches.schema[name].dataType.simpleString() for name in (SUBSCRIPTION_ID, VERSION)
+        ]
+        form = zip(names, [*kinds, "bigint"])
+        return session.createDataFrame([], ", ".join(f"{name} {kind}" for name, kind in form))
+
+    def _write(self, found: DataFrame, state: DataFrame, batch: int, watermark: int) -> None:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        new = found.selectExpr(SUBSCRIPTION_ID, VERSION, f"{_AT} AS {_LAST}", "1 AS turn")
+        every = new.union(state.selectExpr("*", "0 AS turn"))
+        newest = F.max_by(F.struct(VERSION, _LAST), F.struct("turn", _LAST)).alias("newest")
+        quiet = every.groupBy(SUBSCRIPTION_ID).agg(newest).select(SUBSCRIPTION_ID, "newest.*")
+        if self.throttle.pause is not None:
+            quiet = quiet.where(f"{_LAST} + {self.throttle.pause} > {watermark}")
+        quiet.write.mode("overwrite").parquet(f"{self._storage.root}/{_FOLDER}/{batch}")
+        mark = json.dumps({"watermark": watermark}).encode()
+        self._storage.write(f"{_FOLDER}/{batch}.json", mark)
+        self._storage.delete(f"{_FOLDER}/{batch - _KEPT}.json")
+        self._storage.delete(f"{_FOLDER}/{batch - _KEPT}")
+
+
+def _filtered(matches: DataFrame, pause: int | None) -> DataFrame:
+    """The matches that are not held back, cached; time and last match are their last columns."""
+    from pyspark.sql.types import StructField, StructType
+
+    numbered = [f"c{number}" for number in range(len(matches.columns))]  # names may have dots
+    names = dict(zip(matches.columns, numbered))
+    sieve = _Filter(pause, *(names[name] for name in (SUBSCRIPTION_ID, _AT, _LAST)))
+
+    def tamis_throttle(batches: Batches) -> Batches:
+        return sieve(batches)
+
+    plain = matches.toDF(*numbered).repartition(names[SUBSCRIPTION_ID])
+    ordered = plain.sortWithinPartitions(
+        *(names[each] for each in (SUBSCRIPTION_ID, _AT, EVENT_ID))
+    )
+    schema = StructType([StructField(each.name, each.dataType) for each in ordered.schema])
+    return ordered.mapInArrow(tamis_throttle, schema).toDF(*matches.columns).persist()
+
+
+class _Filter(NamedTuple):
+    """Lets the first match of a subscription through, and those after a pause; by the names of
+    columns. The matches of a subscription follow each other, in the order of their times."""
+
+    pause: int | None
+    id: str
+    at: str
+    last: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        former: Any = None
+        last: int | None = None
+        for batch in batches:
+            kept = []
+            rows = zip(*(batch[name].to_pylist() for name in (self.id, self.at, self.last)))
+            for row, (id, at, known) in enumerate(rows):
+                if id != former:
+                    former, last = id, known
+                if last is None or (self.pause is not None and at >= last + self.pause):
+                    kept.append(row)
+                    last = at
+            yield batch.take(pa.array(kept, pa.int64()))
