@@ -70,7 +70,7 @@ def _compiled(function: Callable[..., Any], allocates: bool, **options: Any) -> 
 def inlined(function: Function) -> Function:
     """Compile a part of kernels into them: to hand arrays to a function costs a tenth of a
     microsecond, which counts where it is called for each edge."""
-    return cast(Function, numba.njit(nogil=True, inline="always", error_model="numpy")(function))
+    return numba.njit(nogil=True, inline="always", error_model="numpy")(function)
 
 
 def announce_compilation(function: Any) -> None:
