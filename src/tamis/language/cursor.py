@@ -9,6 +9,7 @@ from tamis.errors import ParseError, SubscriptionError, suggestion
 from tamis.language.lexer import (
     fault,
     is_fault,
+    keys_of,
     number_value,
     places_of,
     shown,
@@ -54,16 +55,18 @@ class Cursor:
     Empty tokens follow the last one, so that those after the current one can always be looked at.
     """
 
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str, start: int, *, runs: bool = True) -> None:
         self.text = text
-        self._has_capitals = not text.islower()
+        self._runs = runs
+        self._is_varied = not text.islower() or "or " in text
+        """Whether there are words in capitals, or perhaps runs."""
         self.literals: list[Literal | None] = []
         """For each number and string so far: its constant, or None if it became something else."""
-        self._go_through(tokens_of(text, start), start)
+        self._go_through(tokens_of(text, start, runs=runs), start)
 
     def move(self, position: int, *, enclosed: bool = False) -> None:
         """Go on at a position behind a graph pattern, or ``enclosed`` in the parentheses there."""
-        tokens = tokens_beside_pattern(self.text, position, enclosed=enclosed)
+        tokens = tokens_beside_pattern(self.text, position, enclosed=enclosed, runs=self._runs)
         self._go_through(list(tokens), position, enclosed=enclosed)
 
     def _go_through(self, tokens: list[str], start: int, *, enclosed: bool = False) -> None:
@@ -75,7 +78,7 @@ class Cursor:
             tokens.pop()
         tokens += ("", "")
         self.tokens = tokens
-        self.keys = list(map(str.lower, tokens)) if self._has_capitals else tokens
+        self.keys = keys_of(tokens) if self._is_varied else tokens
         self.index = 0
         self.key = self.keys[0]
 
@@ -87,8 +90,9 @@ class Cursor:
     def place(self, index: int) -> int:
         """Where a token stands in the text."""
         if self._places is None:
+            count, enclosed = len(self.tokens) - 1, self._enclosed
             self._places = places_of(
-                self.text, self._start, len(self.tokens) - 1, enclosed=self._enclosed
+                self.text, self._start, count, enclosed=enclosed, runs=self._runs
             )
         return self._places[min(index, len(self._places) - 1)]
 

@@ -3,6 +3,13 @@
     category = 'Toy' AND price < 5       category  =  'Toy'  AND  price  <  5  (nothing: the end)
 
 A token is a string, whose sort is told by its ends. Where it stands is worked out only for errors.
+Rules have long lists of alternative texts. All of such a list but the first is one token, a *run*:
+
+    a contains text 'x' or a contains text 'y' or a ends with 'z' ignoring case
+    a  contains  text  'x'  (or a contains text 'y' or a ends with 'z' ignoring case)
+
+A test is in it only if an ``or``, a closing parenthesis or the end follows, so that nothing can
+bind it more strongly than the ``or`` before it.
 """
 
 from __future__ import annotations
@@ -25,10 +32,19 @@ _PLAIN = r"[^\W\d]\w*+(?![.'\"])"
 _SORTED = rf"{_PLAIN}|[(),]|{_STRING}|{_NUMBER}|{_SYMBOL}|{_RAW}|{DOTTED}|{_VARIABLE}"
 """All sorts of tokens, the commonest first."""
 
+_TEXT_TEST = (
+    r"or ({0}[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+) ({0}contains text|ends with|starts with) "
+    rf"({{0}}(?>{_STRING}))({{0}} ignoring case)?+\s*+(?=or |\)|\Z)"
+)
+_RUN = f"(?:{_TEXT_TEST.replace('{0}', '?:')})++"
+TESTS_OF_RUN = re.compile(_TEXT_TEST.replace("{0}", ""), re.DOTALL)
+"""Attribute, operator, text and, perhaps, 'ignoring case' of each test of a run."""
+
 # White space and comments, then in a group a token. At the end of the text the group is empty; what
 # begins no token is in it with all that follows, so that nothing is looked at twice, whatever is
 # wrong with a text.
-_NEXT = re.compile(rf"\s*+(?:#[^\n]*+\s*+)*+({_SORTED}|\Z|.+)", re.DOTALL)
+_NEXT = re.compile(rf"\s*+(?:#[^\n]*+\s*+)*+({_RUN}|{_SORTED}|\Z|.+)", re.DOTALL)
+_NEXT_SINGLE = re.compile(rf"\s*+(?:#[^\n]*+\s*+)*+({_SORTED}|\Z|.+)", re.DOTALL)
 _TOKEN = re.compile(_SORTED, re.DOTALL)
 
 # A FILTER has IRIs, names with prefixes and literals with a language or a datatype besides.
@@ -59,10 +75,10 @@ _SORTS = {
 _ALWAYS = frozenset(string.ascii_letters + string.digits + "_()")
 
 
-def tokens_of(text: str, start: int) -> list[str]:
+def tokens_of(text: str, start: int, *, runs: bool = True) -> list[str]:
     """The tokens of a text, up to and with the first brace that opens a graph pattern, which has
     tokens of its own. What begins no token is the last one, with all that follows."""
-    tokens: list[str] = _NEXT.findall(text, start)
+    tokens: list[str] = _next(runs).findall(text, start)
     if "{" in text and "{" in tokens:
         return tokens[: tokens.index("{") + 1]
     while tokens and not tokens[-1]:
@@ -70,12 +86,14 @@ def tokens_of(text: str, start: int) -> list[str]:
     return tokens
 
 
-def tokens_beside_pattern(text: str, start: int, *, enclosed: bool) -> Iterator[str]:
+def tokens_beside_pattern(
+    text: str, start: int, *, enclosed: bool, runs: bool = True
+) -> Iterator[str]:
     """The same from the end of a pattern on; or, ``enclosed``, those of the parentheses of a
     FILTER, with the name of a function before them. No token is looked at that is beyond, for a
     text may have patterns without number."""
     opened = 0
-    for found in (_NEXT_IN_FILTER if enclosed else _NEXT).finditer(text, start):
+    for found in _next(runs, enclosed).finditer(text, start):
         token = found[1]
         if not token:
             return
@@ -85,6 +103,15 @@ def tokens_beside_pattern(text: str, start: int, *, enclosed: bool) -> Iterator[
             return
 
 
+def keys_of(tokens: list[str]) -> list[str]:
+    """What tokens are compared by: words without regard to case, and runs by their ``or``."""
+    keys = list(map(str.lower, tokens))
+    for index, key in enumerate(keys):
+        if key[:3] == "or ":
+            keys[index] = "or"
+    return keys
+
+
 def is_fault(last: str) -> bool:
     """Whether the last of some tokens begins none; most begin with what always begins one."""
     if last[0] in _ALWAYS:
@@ -92,10 +119,19 @@ def is_fault(last: str) -> bool:
     return _TOKEN.fullmatch(last) is None and RDF_TOKEN.fullmatch(last) is None
 
 
-def places_of(text: str, start: int, count: int, *, enclosed: bool = False) -> list[int]:
+def places_of(
+    text: str, start: int, count: int, *, enclosed: bool = False, runs: bool = True
+) -> list[int]:
     """Where each of so many tokens begins, which are perhaps those of a FILTER."""
-    tokens = (_NEXT_IN_FILTER if enclosed else _NEXT).finditer(text, start)
+    tokens = _next(runs, enclosed).finditer(text, start)
     return [found.start(1) for found in islice(tokens, count)]
+
+
+def _next(runs: bool, enclosed: bool = False) -> re.Pattern[str]:
+    """What finds the next token."""
+    if enclosed:
+        return _NEXT_IN_FILTER
+    return _NEXT if runs else _NEXT_SINGLE
 
 
 def sort_of(token: str) -> str:

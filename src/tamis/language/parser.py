@@ -28,7 +28,7 @@ from tamis.errors import ParseError, SubscriptionError, TamisError, suggestion
 from tamis.language.attribute_tests import TESTS, ignoring_case, negated_test, read_list
 from tamis.language.cursor import CONVERSIONS, Cursor
 from tamis.language.filters import FILTER_TESTS, filter_function, rdf_constant
-from tamis.language.lexer import RDF_TOKEN, shown, sort_of, string_value
+from tamis.language.lexer import RDF_TOKEN, TESTS_OF_RUN, shown, sort_of, string_value
 from tamis.language.patterns import read_pattern, read_prefixes
 from tamis.model.limits import LIMITS, MAX_DEPTH, Limits, check_limit
 from tamis.model.paths import RESERVED, format_path, parse_path
@@ -110,6 +110,8 @@ class Parser(Cursor):
         attributes: Collection[str] | None = None,
         limits: Limits = LIMITS,
         names: MutableMapping[str, Attribute] | None = None,
+        *,
+        runs: bool = True,
     ) -> None:
         declared, start = read_prefixes(text)
         self.prefixes = {**prefixes, **declared} if declared else prefixes
@@ -119,7 +121,7 @@ class Parser(Cursor):
         """The attributes that are known already, by their names in the text."""
         self.depth = 0
         self.joints, self.negator = _JOINTS, "not"
-        super().__init__(text, start)
+        super().__init__(text, start, runs=runs)
 
     def parse(self) -> Expression:
         """The whole text as one expression."""
@@ -150,10 +152,9 @@ class Parser(Cursor):
             word = self.key
             parts = [self.as_expression(left, start)]
             while self.key == word:
-                if type(parts[-1]) is TextTest:
-                    self.add_alike(parts, parts[-1], start)
-                    if self.key != word:
-                        break
+                if len(self.tokens[self.index]) > len(word):
+                    self.add_run(parts)
+                    continue
                 start = self.advance() + 1
                 part = self.joined(strength + 1)
                 if not isinstance(part, Expression):
@@ -162,34 +163,28 @@ class Parser(Cursor):
             left = _MAKERS[strength](*parts)
         return left
 
-    def add_alike(self, parts: list[Expression], test: TextTest, start: int) -> None:
-        """Add the tests of texts that follow and differ from the one before, which began at
-        ``start``, in their texts alone: long lists of such tests are common."""
-        tokens, keys, first = self.tokens, self.keys, self.index
-        step, text = first - start + 1, first - 1 - 2 * test.ignore_case
-        name, words, ending = tokens[start], keys[start + 1 : text], keys[text + 1 : first]
-        if not words or self.names.get(name) != test.attribute:
-            return  # it stands in parentheses
-        word, ends = keys[first], (keys[first], ")", "")
-        while (
-            keys[first] == word
-            and tokens[first + 1] == name
-            and keys[first + 2 : (text := text + step)] == words
-            and keys[text + 1 : first + step] == ending
-            and keys[first + step] in ends
-        ):
-            if CONVERSIONS.get(tokens[text][:1]) is not string_value:
-                break
-            try:
-                constant = Constant(string_value(tokens[text]))
-                part = TextTest(test.attribute, test.operator, constant, test.ignore_case)
-            except (SubscriptionError, ValueError):
-                break  # the same is said, with its place, when it is read alone
-            parts.append(part)
-            self.literals.append((constant, string_value))
-            first += step
-        self.index = first
-        self.key = keys[first]
+    def add_run(self, parts: list[Expression]) -> None:
+        """Add the tests of a run (lexer.py): long lists of such tests are common."""
+        try:
+            for name, operator, text, folded in TESTS_OF_RUN.findall(self.token):
+                attribute = self.names.get(name) or self.attribute_of_run(name)
+                constant = Constant(string_value(text))
+                parts.append(TextTest(attribute, operator, constant, folded != ""))
+                self.literals.append((constant, string_value))
+        except (TamisError, ValueError):  # read one by one, the tests say what is wrong, and where
+            Parser(
+                self.text, self.prefixes, self.attributes, self.limits, self.names, runs=False
+            ).parse()
+            raise
+        self.advance()
+
+    def attribute_of_run(self, name: str) -> Attribute:
+        """The attribute of a name that is not known yet."""
+        attribute = Attribute(parse_path(name))
+        if name.lower() in RESERVED or not self.is_known(attribute):
+            raise SubscriptionError(f"there is no attribute {name!r}")
+        self.remember(name, attribute)
+        return attribute
 
     def negation(self) -> Clause:
         if self.key != self.negator:
@@ -365,12 +360,20 @@ class Parser(Cursor):
     def attribute(self, index: int) -> Attribute:
         name = self.tokens[index]
         attribute = Attribute(parse_path(name))
-        if self.attributes is not None and str(attribute) not in self.attributes:
-            hint = suggestion(str(attribute), self.attributes)
+        if not self.is_known(attribute):
+            hint = suggestion(str(attribute), self.attributes or ())
             raise self.error(f"unknown attribute '{attribute}'", index, hint)
-        if len(name) <= _LONGEST_NAME and self.keys[index] != "timestamp":  # or a constant
-            self.names[name] = attribute
+        self.remember(name, attribute)
         return attribute
+
+    def remember(self, name: str, attribute: Attribute) -> None:
+        """Keep the attribute of a name, unless a constant may begin so."""
+        if len(name) <= _LONGEST_NAME and name.lower() != "timestamp":
+            self.names[name] = attribute
+
+    def is_known(self, attribute: Attribute) -> bool:
+        """Whether there may be such an attribute."""
+        return self.attributes is None or str(attribute) in self.attributes
 
     def call(self, index: int) -> Expression:
         arguments: tuple[Argument, ...] = ()

@@ -183,10 +183,14 @@ def prefixed(prefix: str) -> ValueSet:
 def prefixed_by_any(prefixes: Iterable[str]) -> ValueSet:
     """The strings that begin with one of some prefixes."""
     ranges: list[Range] = []
-    for prefix in prefixes:
+    for prefix in sorted(prefixes):
         above = successor(prefix)
-        ranges.append((before(prefix), GREATEST if above is None else before(above)))
-    return ValueSet({Kind.STRING: _union(ranges)})
+        low, high = (0, prefix, 0), GREATEST if above is None else (0, above, 0)
+        if ranges and low <= ranges[-1][1]:
+            ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
+        else:
+            ranges.append((low, high))
+    return ValueSet({Kind.STRING: tuple(ranges)})
 
 
 def successor(prefix: str) -> str | None:

@@ -33,7 +33,7 @@ from tamis.predicates.expression import (
     Present,
     TextTest,
 )
-from tamis.predicates.operands import Variable, operands_within
+from tamis.predicates.operands import Attribute, Constant, Variable, operands_within
 
 Bound = frozenset[Variable] | None
 """The variables that are bound; None if all are, since this is never true."""
@@ -85,7 +85,7 @@ def has_variables(expression: Expression) -> bool:
             return True
         if node.depth:
             left += [child for child in node.children() if type(child) not in _WITHOUT]
-        elif isinstance(node, Call | Comparison) and next(_variables(node), None) is not None:
+        elif isinstance(node, Call | Comparison) and _has_variable(node):
             return True
     return False
 
@@ -106,6 +106,12 @@ def _unbound(
                 yield term, node
     for child in node.children():
         yield from _unbound(child, bound)
+
+
+def _has_variable(node: Expression) -> bool:
+    if type(node) is Comparison and type(node.left) is Attribute and type(node.right) is Constant:
+        return False  # as most are
+    return next(_variables(node), None) is not None
 
 
 def _variables(node: Expression) -> Iterator[Variable]:

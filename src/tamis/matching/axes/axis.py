@@ -55,25 +55,15 @@ class AxisKey(NamedTuple):
         return f"{format_path(self.path)} ({self.sort})"
 
 
-class Bound(NamedTuple):
-    """An end of an interval: a cut of a line, by its reference, or an end of the line."""
-
-    line: int
-    reference: int
-
-
-class Interval(NamedTuple):
-    """Neighbouring ranks of an axis, before ranks are known."""
-
-    low: Bound
-    high: Bound
+Interval = tuple[int, int, int, int]
+"""Neighbouring ranks of an axis, before ranks are known: the line of the lower end and its cut, by
+its reference, or LEAST for the end of the line; and the same of the upper end, or GREATEST. Long
+lists become very many of these, so they are plain tuples."""
 
 
 def known_interval(low: int, high: int, size: int) -> Interval:
     """An interval of an axis of so many ranks that do not depend on constants."""
-    return Interval(
-        Bound(0, low if low else LEAST), Bound(0, high + 1 if high + 1 < size else GREATEST)
-    )
+    return 0, low if low else LEAST, 0, high + 1 if high + 1 < size else GREATEST
 
 
 def known_line(key: AxisKey, terms: TermLines) -> Line | None:

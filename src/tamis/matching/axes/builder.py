@@ -8,6 +8,7 @@ reference is the first rank above the cut.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class LineBuilder:
     def add_points(self, values: Sequence[Value]) -> int:
         """Take in the cuts before and after each of some values; return the first reference."""
         first = self.count
-        self._values += [value for value in values for _ in (0, 1)]
+        self._values += chain.from_iterable(zip(values, values))
         self._after += [False, True] * len(values)
         self.count += 2 * len(values)
         return first

@@ -241,9 +241,9 @@ class LiveAxis:
 
     def interval(self, interval: Interval) -> tuple[int, int]:
         """The least and the greatest label of an interval."""
-        low, high = interval
-        least = self.begin(low.line) if low.reference == LEAST else low.reference
-        above = self.end(high.line) if high.reference == GREATEST else high.reference
+        low_line, low, high_line, high = interval
+        least = self.begin(low_line) if low == LEAST else low
+        above = self.end(high_line) if high == GREATEST else high
         return least, above - 1
 
     def rank(self, value: Value) -> int:

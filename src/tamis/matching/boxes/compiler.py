@@ -14,15 +14,16 @@ ones are widened to one interval that holds them all, and what passes is evaluat
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import pairwise, product, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.matching.axes.axis import GREATEST, LEAST, AxisKey, Bound, Interval, known_interval
+from tamis.matching.axes.axis import GREATEST, LEAST, AxisKey, Interval, known_interval
 from tamis.matching.axes.builder import AxisBuilder, LineBuilder
 from tamis.matching.axes.live import LiveAxis
 from tamis.matching.axes.sort import LINES, SORTS, AxisSort
+from tamis.matching.boxes.unresolved import LAST, AxisInterval
 from tamis.matching.covers.chances import chance_of, chance_within
 from tamis.matching.covers.covers import Condition
 from tamis.matching.covers.leaves import Holds, Place
@@ -41,8 +42,8 @@ from tamis.predicates.expression import (
 from tamis.predicates.normal import Literal
 from tamis.predicates.operands import Attribute, operands_within
 from tamis.predicates.region_literals import attributes_of, is_opaque
-from tamis.predicates.valueset import GREATEST as LAST
-from tamis.predicates.valueset import LEAST as FIRST
+from tamis.predicates.valueset import GREATEST as TOP
+from tamis.predicates.valueset import LEAST as BOTTOM
 from tamis.predicates.valueset import Cut, Ranges, ValueSet, is_points, points
 
 MAX_BOXES = 64
@@ -55,13 +56,11 @@ MAX_FOUND = 200
 """Axes of found things; what is sought in more attributes is tested, not sought."""
 
 RangeEnd = tuple[int, Cut | None]
-AxisInterval = tuple[int, Interval]
-"""An axis, by its number, and an interval of it."""
 Box = tuple[AxisInterval, ...]
 """The sides of a box."""
-AxisSide = tuple[int, list[Interval]]
+AxisSide = tuple[int, list[AxisInterval]]
 """An axis, by its number, and the intervals of it, any one of them."""
-_EVERYTHING = Interval(Bound(0, LEAST), Bound(0, GREATEST))
+_EVERYTHING: Interval = 0, LEAST, 0, GREATEST
 _PRESENT = known_interval(PRESENT, PRESENT, PresenceLine.size)
 _PRESENT_OR_NOT = known_interval(PRESENT, MISSING, PresenceLine.size)
 FOUND = -1
@@ -81,7 +80,8 @@ class CompiledCondition(NamedTuple):
     sides: list[list[AxisInterval]]
     """The alternatives of each side, by ascending axes."""
     found: AxisSide | None
-    """An axis of found things, by its number among these, and what is sought there."""
+    """An axis of found things, by its number among these, and what is sought there; in a box it is
+    the last axis."""
     left: tuple[Literal, ...]
     """Literals of which the boxes say nothing, or too little."""
     exact: bool
@@ -115,10 +115,10 @@ class BoxCompiler:
         self._terms = terms
         self._numbers: dict[AxisKey, int] = {}
         self.builders: list[Any] = []
-        self._sides: dict[tuple[Place, int], tuple[ValueSet, AxisSide | None]] = {}
-        """What sets of values have become, by their places and identities; they are kept here, so
-        that no other set has their identities."""
-        self._things: dict[Holds, list[Interval]] = {}
+        self._sides: dict[int, tuple[Place, ValueSet, AxisSide | None]] = {}
+        """What sets of values have become where they were seen last, by their identities; they are
+        kept here, so that no other set has these."""
+        self._things: dict[Holds, list[AxisInterval]] = {}
         self._found_numbers: dict[AxisKey, int] = {}
         self.found: list[AxisBuilder] = []
         """Axes of found things, numbered for themselves."""
@@ -147,7 +147,7 @@ class BoxCompiler:
 
     def compile(self, condition: Condition) -> CompiledCondition:
         """The boxes of a condition, and what they do not say."""
-        sides: dict[int, list[Interval]] = {}
+        sides: dict[int, list[AxisInterval]] = {}
         options: dict[int, Option] = {}
         exact = True
         for place, values in condition.sides.items():
@@ -170,8 +170,8 @@ class BoxCompiler:
                 found = None
             else:
                 intervals = sides[number]
-                sides[number] = [Interval(intervals[0].low, intervals[-1].high)]
-        alternatives = [[(number, each) for each in sides[number]] for number in sorted(sides)]
+                sides[number] = [(*intervals[0][:3], *intervals[-1][3:])]
+        alternatives = [sides[number] for number in sorted(sides)]
         return CompiledCondition(alternatives, found, tuple(left), exact)
 
     def _sought(self, found: Sequence[Holds], options: dict[int, Option]) -> AxisSide | None:
@@ -187,19 +187,21 @@ class BoxCompiler:
     def side(self, place: Place, values: ValueSet) -> AxisSide | None:
         """The axis of a set of values, by its number, and the set as intervals of it; None if
         there is no room for the axis. It is found once for all conditions of a subscription."""
-        known = self._sides.get((place, id(values)))
-        if known is None:
+        known = self._sides.get(id(values))
+        if known is None or known[0] != place:
             key = place if isinstance(place, AxisKey) else AxisKey(place, sort_of(values))
             number = self.number(key)
-            side = None if number is None else (number, list(self._intervals(number, values)))
-            known = self._sides[place, id(values)] = values, side
-        return known[1]
+            side = None if number is None else (number, self._intervals(number, values))
+            known = self._sides[id(values)] = place, values, side
+        return known[2]
 
     def known_side(self, literal: Literal) -> AxisSide | None:
         """The same of a literal that says something by ranks that do not depend on constants."""
         known = self._known_side(literal)
         number = None if known is None else self.number(known[0])
-        return None if known is None or number is None else (number, known[1])
+        if known is None or number is None:
+            return None
+        return number, [(number, *interval) for interval in known[1]]
 
     def found_side(self, found: Holds) -> AxisSide | None:
         """The axis of found things, by its number among these, and things to be found there; None
@@ -215,53 +217,63 @@ class BoxCompiler:
             known = self._things[found] = self._thing_intervals(self.found[number], found)
         return number, known
 
-    def _thing_intervals(self, builder: AxisBuilder, found: Holds) -> list[Interval]:
+    def _thing_intervals(self, builder: AxisBuilder, found: Holds) -> list[AxisInterval]:
         """Things to be found as intervals, one for each, in an order that does not depend on how
         they are hashed."""
         if found.key.sort is AxisSort.CONTAINED:
-            return self._ranges(builder, points(found.things))
-        return self._point_intervals(builder.lines[0], sorted(found.things, key=str))
+            return self._ranges(LAST, builder, points(found.things))
+        return self._point_intervals(LAST, builder.lines[0], sorted(found.things, key=str))
 
-    def _intervals(self, number: int, values: ValueSet) -> Iterable[Interval]:
+    def _intervals(self, number: int, values: ValueSet) -> list[AxisInterval]:
         """A set of values as intervals of its axis."""
-        return self._ranges(self.builders[number], values)
+        return self._ranges(number, self.builders[number], values)
 
-    def _ranges(self, builder: AxisBuilder, values: ValueSet) -> list[Interval]:
+    def _ranges(self, number: int, builder: AxisBuilder, values: ValueSet) -> list[AxisInterval]:
         if tells_gaps(values):
             builder.tell_gaps()
         if len(values.ranges) == 1 and len(builder.lines) == 1 and not values.rest:
             (ranges,) = values.ranges.values()
-            return self._line_intervals(builder.lines[0], ranges)
+            return self._line_intervals(number, builder.lines[0], ranges)
         return [
-            Interval(
-                self._bound(builder, low_line, low, LEAST),
-                self._bound(builder, high_line, high, GREATEST),
+            (
+                number,
+                low_line,
+                self._reference(builder, low_line, low, LEAST),
+                high_line,
+                self._reference(builder, high_line, high, GREATEST),
             )
             for (low_line, low), (high_line, high) in axis_ranges(values, builder.key.sort)
         ]
 
-    def _line_intervals(self, line: LineBuilder, ranges: Ranges) -> list[Interval]:
+    def _line_intervals(self, number: int, line: LineBuilder, ranges: Ranges) -> list[AxisInterval]:
         """The same on an axis of one line."""
         if is_points(ranges) and isinstance(line, LineBuilder):
-            return self._point_intervals(line, [low[1] for low, _ in ranges])  # type: ignore[misc]
+            values = [low[1] for low, _ in ranges]  # type: ignore[misc]
+            return self._point_intervals(number, line, values)
         return [
-            Interval(
-                Bound(0, line.add(low[1], low[2] == 1) if len(low) > 1 else LEAST),
-                Bound(0, line.add(high[1], high[2] == 1) if len(high) > 1 else GREATEST),
+            (
+                number,
+                0,
+                line.add(low[1], low[2] == 1) if len(low) > 1 else LEAST,
+                0,
+                line.add(high[1], high[2] == 1) if len(high) > 1 else GREATEST,
             )
             for low, high in ranges
         ]
 
-    def _point_intervals(self, line: LineBuilder, values: Sequence[Value]) -> list[Interval]:
+    def _point_intervals(
+        self, number: int, line: LineBuilder, values: Sequence[Value]
+    ) -> list[AxisInterval]:
         first = line.add_points(values)
-        references = range(first, first + 2 * len(values), 2)
-        return [Interval(Bound(0, each), Bound(0, each + 1)) for each in references]
+        end = first + 2 * len(values)
+        low, high = range(first, end, 2), range(first + 1, end, 2)
+        return list(zip(repeat(number), repeat(0), low, repeat(0), high))
 
-    def _bound(self, builder: AxisBuilder, line: int, cut: Cut | None, end: int) -> Bound:
+    def _reference(self, builder: AxisBuilder, line: int, cut: Cut | None, end: int) -> int:
         if cut is None:
-            return Bound(line, end)
+            return end
         _, value, after = cut  # type: ignore[misc]  # it is no end of the line
-        return Bound(line, builder.lines[line].add(value, bool(after)))
+        return builder.lines[line].add(value, bool(after))
 
     def _known_side(self, literal: Literal) -> tuple[AxisKey, list[Interval]] | None:
         """The axis on which a literal is ranks that do not depend on constants, and these."""
@@ -278,7 +290,7 @@ class BoxCompiler:
             return AxisKey(node.attribute.path, AxisSort.TERM), intervals
         return None
 
-    def _add_literal(self, literal: Literal, sides: dict[int, list[Interval]]) -> bool:
+    def _add_literal(self, literal: Literal, sides: dict[int, list[AxisInterval]]) -> bool:
         """Narrow the sides by what a literal implies; return whether that says it all."""
         known = self._known_side(literal)
         if known is not None:
@@ -292,7 +304,7 @@ class BoxCompiler:
                 self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), [_PRESENT_OR_NOT])
         return False
 
-    def _require(self, found: Holds, sides: dict[int, list[Interval]]) -> None:
+    def _require(self, found: Holds, sides: dict[int, list[AxisInterval]]) -> None:
         """Ask for the attribute in which something must be found."""
         path, sort, _ = found.key
         if sort is AxisSort.CONTAINED:
@@ -301,14 +313,14 @@ class BoxCompiler:
             self._narrow(sides, AxisKey(path, AxisSort.STRING), [_EVERYTHING])
 
     def _narrow(
-        self, sides: dict[int, list[Interval]], key: AxisKey, intervals: list[Interval]
+        self, sides: dict[int, list[AxisInterval]], key: AxisKey, intervals: list[Interval]
     ) -> bool:
         """Add a side whose ranks are known, unless the axis has one already."""
         number = self.number(key)
-        if number is None or number in sides:
-            return number is not None and sides[number] == intervals
-        sides[number] = intervals
-        return True
+        if number is None:
+            return False
+        narrowed = [(number, *interval) for interval in intervals]
+        return sides.setdefault(number, narrowed) == narrowed
 
 
 class LiveBoxCompiler(BoxCompiler):
@@ -369,7 +381,7 @@ def tells_gaps(values: ValueSet) -> bool:
     It does not if it is some single strings, or all but some single strings.
     """
     ranges = values.ranges.get(Kind.STRING, ())
-    if not ranges or (ranges[0][0] == FIRST and ranges[-1][1] == LAST):
+    if not ranges or (ranges[0][0] == BOTTOM and ranges[-1][1] == TOP):
         ends = [(ours[1], theirs[0]) for ours, theirs in pairwise(ranges)]
     else:
         ends = list(ranges)

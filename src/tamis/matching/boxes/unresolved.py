@@ -8,21 +8,23 @@ sorted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, product
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays.distinct import distinct
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Flags, Int32s, Int64s, Slots
-from tamis.matching.axes.axis import GREATEST, LEAST, Axis, Interval
+from tamis.matching.axes.axis import GREATEST, LEAST, Axis
 from tamis.matching.boxes.layout import Boxes
 
 _COLUMNS = 6
 LAST = -1
 """The number of the last axis, when it is not known yet how many there are."""
+
+AxisInterval = tuple[int, int, int, int, int]
+"""An axis, by its number, and an interval of it (``Interval`` in axes/axis.py)."""
 
 
 class Side(NamedTuple):
@@ -52,23 +54,17 @@ class BoxRows:
         self._chunks: list[Int64s] = []
         self._slot: list[int] = []
         self._width: list[int] = []
-        """Sides of each box that came by itself."""
-        self._index: list[int] = []
-        """Which sides these are; boxes of one condition share most of theirs."""
-        self._sides: list[tuple[int, ...]] = []
+        """How many sides each condition has that came by itself."""
+        self._alternatives: list[int] = []
+        """How many alternatives each of these sides has."""
+        self._intervals: list[AxisInterval] = []
 
-    def add(self, slot: int, sides: Sequence[Sequence[tuple[int, Interval]]]) -> None:
+    def add(self, slot: int, sides: Sequence[Sequence[AxisInterval]]) -> None:
         """Take in a box for each combination of the alternatives of some sides."""
-        options = []
-        first, boxes = len(self._sides), 1
-        for alternatives in sides:
-            self._sides += [(axis, *low, *high) for axis, (low, high) in alternatives]
-            options.append(range(first, len(self._sides)))
-            first, boxes = len(self._sides), boxes * len(alternatives)
-        self._index += chain.from_iterable(product(*options))
-        self._width += [len(sides)] * boxes
-        self._slot += [slot] * boxes
-        self.count += boxes
+        self._slot.append(slot)
+        self._width.append(len(sides))
+        self._alternatives += map(len, sides)
+        self._intervals += chain.from_iterable(sides)
 
     def add_many(self, slots: Slots, sides: Sequence[Side]) -> None:
         """Take in a box for each slot."""
@@ -96,14 +92,19 @@ class BoxRows:
         self._chunks.append(np.column_stack((box, np.full(len(box), axis), *bounds)))
 
     def _flush(self) -> None:
-        if self._slot:
-            self._slots.append(np.array(self._slot, np.int32))
-            box = np.arange(self.count - len(self._slot), self.count)
-            flat = chain.from_iterable(self._sides)
-            sides = np.fromiter(flat, np.int64).reshape(-1, _COLUMNS - 1)
-            box = np.repeat(box, self._width)
-            self._chunks.append(np.column_stack((box, sides[np.fromiter(self._index, np.int64)])))
-            self._slot, self._width, self._index, self._sides = [], [], [], []
+        if not self._slot:
+            return
+        flat = np.fromiter(chain.from_iterable(self._intervals), np.int64)
+        intervals = flat.reshape(-1, _COLUMNS - 1)
+        width, alternatives = np.array(self._width), np.array(self._alternatives, np.int64)
+        boxes = np.empty(len(width), np.int64)
+        count_boxes(width, alternatives, boxes)
+        rows = np.empty((int((boxes * width).sum()), _COLUMNS), np.int64)
+        combine(width, alternatives, intervals, boxes, self.count, rows)
+        self._chunks.append(rows)
+        self._slots.append(np.repeat(np.array(self._slot, np.int32), boxes))
+        self.count += int(boxes.sum())
+        self._slot, self._width, self._alternatives, self._intervals = [], [], [], []
 
     def resolve(self, axes: Sequence[Axis], positions: Sequence[Sequence[Int32s]]) -> Boxes:
         """The boxes in ranks; those with an empty side are gone."""
@@ -123,7 +124,7 @@ class BoxRows:
         low, high = np.empty(len(rows), dtype), np.empty(len(rows), dtype)
         by_axis = np.argsort(axis, kind="stable")
         ends = np.searchsorted(axis[by_axis], np.arange(len(axes) + 1))
-        for number in distinct(axis).tolist():
+        for number in np.flatnonzero(np.diff(ends)).tolist():
             own = by_axis[ends[number] : ends[number + 1]]
             low[own] = _ranks(rows[own, 2], rows[own, 3], axes[number], positions[number], LEAST)
             high[own] = _ranks(
@@ -139,6 +140,46 @@ class BoxRows:
         ordered[place] = by_axis
         start = np.concatenate(([0], np.cumsum(count[whole])))
         return Boxes(start, axis[ordered], low[ordered], high[ordered], slot[whole])
+
+
+@kernel
+def count_boxes(width: Int64s, alternatives: Int64s, boxes: Int64s) -> None:
+    """Write how many boxes each condition becomes, one for each combination of alternatives."""
+    side = 0
+    for c in range(len(width)):
+        boxes[c] = 1
+        for _ in range(width[c]):
+            boxes[c] *= alternatives[side]
+            side += 1
+
+
+@kernel
+def combine(
+    width: Int64s,
+    alternatives: Int64s,
+    intervals: Int64s,
+    boxes: Int64s,
+    box: int,
+    rows: Int64s,
+) -> None:
+    """Write the constraints of the boxes of conditions, from a number on; the alternatives of the
+    last side come next to each other."""
+    row = first_side = first = 0
+    for c in range(len(width)):
+        last_side = first_side + width[c]
+        stop = first + alternatives[first_side:last_side].sum()
+        for b in range(boxes[c]):
+            left, end = b, stop
+            for side in range(last_side - 1, first_side - 1, -1):
+                end -= alternatives[side]
+                found = end + left % alternatives[side]
+                left //= alternatives[side]
+                at = row + side - first_side
+                rows[at, 0] = box
+                rows[at, 1:] = intervals[found]
+            row += width[c]
+            box += 1
+        first_side, first = last_side, stop
 
 
 @kernel

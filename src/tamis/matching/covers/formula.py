@@ -35,11 +35,12 @@ from tamis.matching.covers.leaves import (
     TextAlternatives,
     Within,
     alternatives_of,
+    are_alternatives,
     reading_of,
     texts_reading,
 )
 from tamis.model.kinds import Value
-from tamis.predicates.expression import And, Expression, Not, Or, TruthTest
+from tamis.predicates.expression import And, Expression, Not, Or, TextTest, TruthTest
 from tamis.predicates.normal import Literal
 from tamis.predicates.valueset import ValueSet, combined, union_of
 from tamis.predicates.variables import has_variables
@@ -86,14 +87,19 @@ class _Questions:
 
     def _ask_all(self, node: And | Or, truth: bool, holds: bool) -> Iterator[Formula]:
         """The same of all parts; alternative texts of one attribute are asked together."""
-        texts: dict[TextAlternatives, list[str]] = {}
+        found: dict[TextAlternatives, list[str]] = {}
+        texts: list[str] = []
+        last: TextTest | None = None
         for part in node.parts:
-            test = alternatives_of(part) if type(node) is Or else None
-            if test is None:
-                yield self.ask(part, truth, holds)
-            else:
-                texts.setdefault(test, []).append(part.pattern.value)  # type: ignore[attr-defined]
-        for test, some_texts in texts.items():
+            if last is None or not are_alternatives(last, part):
+                last, test = None, alternatives_of(part) if type(node) is Or else None
+                if test is None:
+                    yield self.ask(part, truth, holds)
+                    continue
+                assert isinstance(part, TextTest)
+                last, texts = part, found.setdefault(test, [])
+            texts.append(part.pattern.value)  # type: ignore[attr-defined]
+        for test, some_texts in found.items():
             yield _asked(texts_reading(test, some_texts, truth), holds)
 
     def _ask_test(self, node: TruthTest, holds: bool) -> Formula:

@@ -115,11 +115,23 @@ def alternatives_of(node: Expression) -> TextAlternatives | None:
     return TextAlternatives(node.attribute.path, node.operator, node.ignore_case)
 
 
+def are_alternatives(test: TextTest, other: Expression) -> bool:
+    """Whether another test is certainly one of the same alternatives: as a parser makes them, with
+    all in common but the text."""
+    return (
+        type(other) is TextTest
+        and other.attribute is test.attribute
+        and other.operator == test.operator
+        and other.ignore_case is test.ignore_case
+        and other.pattern.value != ""
+    )
+
+
 def texts_reading(test: TextAlternatives, texts: Iterable[str], positive: bool) -> Reading:
     """What alternatives, or their negation, ask: one leaf, however many texts there are."""
     path, operator, ignore_case = test
     if ignore_case:
-        texts = map(fold, texts)
+        texts = [text.lower() if text.isascii() else fold(text) for text in texts]
     if operator == "contains text":
         key = AxisKey(path, _SUBSTRINGS[ignore_case])
         found = Holds(key, frozenset(texts))

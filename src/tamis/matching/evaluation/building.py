@@ -43,7 +43,8 @@ class FormulaBuilder:
         self._owners: list[int] = []
         self._parts: list[int] = []
         self._sides = BoxRows()
-        self._found = BoxRows()
+        self._found: list[BoxRows] = []
+        """The things to be found on each axis of these."""
         self.literals: dict[Literal, int] = {}
         """What TEST nodes are about, by number."""
 
@@ -76,7 +77,11 @@ class FormulaBuilder:
         axes = self._axes
         if isinstance(leaf, Holds):
             side = axes.found_side(leaf)
-            return self._node(ASK) if side is None else self._side(FOUND, side, self._found)
+            if side is None:
+                return self._node(ASK)
+            while len(self._found) <= side[0]:
+                self._found.append(BoxRows())
+            return self._side(FOUND, side, self._found[side[0]])
         side = axes.side(*leaf) if isinstance(leaf, Within) else axes.known_side(leaf)
         if side is not None:
             return self._side(SIDE, side, self._sides)
@@ -88,7 +93,7 @@ class FormulaBuilder:
         axis, intervals = side
         node = self._node(kind, axis)
         if intervals:
-            rows.add(node, [[(axis, interval) for interval in intervals]])
+            rows.add(node, [intervals])
         return node
 
     def finish(
@@ -99,7 +104,8 @@ class FormulaBuilder:
     ) -> tuple[Nodes, Numbers]:
         """The graph of the finished axes, those of found things behind the others; and what the
         roots are in it."""
-        sides, things = self._sides.resolve(*axes), self._found.resolve(*found)
+        sides = self._sides.resolve(*axes)
+        things = [rows.resolve([axis], [at]) for rows, axis, at in zip(self._found, *found)]
         kind = np.array(self._kinds, np.int8)
         axis = np.array(self._axis, np.int32)
         axis[kind == FOUND] += len(axes[0])
@@ -107,6 +113,6 @@ class FormulaBuilder:
             kind,
             axis,
             (np.array(self._owners, np.int64), np.array(self._parts, np.int32)),
-            Boxes.join([sides, things]),
+            Boxes.join([sides, *things]),
         )
         return shared(nodes, roots)

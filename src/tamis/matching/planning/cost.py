@@ -17,7 +17,7 @@ from tamis.errors import LimitError
 from tamis.matching.covers.chances import PRESENCE, chance_of, chance_within
 from tamis.matching.covers.covers import Condition, Cover, needed_by
 from tamis.matching.covers.formula import Every, Formula, Some
-from tamis.matching.covers.leaves import Lacks, Leaf, is_of_two_attributes, is_tested, path_of
+from tamis.matching.covers.leaves import Lacks, Leaf, is_of_two_attributes, is_tested
 from tamis.matching.planning.tables import figure
 from tamis.matching.sieve.signatures import TEST
 from tamis.model.limits import Limits
@@ -67,8 +67,10 @@ def costly(cover: Cover, limits: Limits) -> Cost | None:
     most = TEST * len(cover.conditions)
     if most <= min(limits.cost, limits.costly) and all(map(_is_plain, cover.conditions)):
         return None  # as most are, which need no closer look
-    if sum(_costs(cover, _behind(cover))) <= min(limits.cost, limits.costly):
-        return None
+    behind = _behind(cover)
+    for assumes_presence in (True, False):  # which is quicker to say, and enough for most
+        if sum(_costs(cover, behind, assumes_presence)) <= min(limits.cost, limits.costly):
+            return None
     cost = cost_of(cover)
     if cost.nanoseconds > limits.cost:
         raise LimitError(f"it costs {cost}: the limit is {figure(limits.cost)} ns; {REMEDY}")
@@ -80,10 +82,14 @@ def _behind(cover: Cover) -> _Rest:
     return _Rest.of([] if cover.is_whole else _literals(cover.formula), not cover.is_whole)
 
 
-def _costs(cover: Cover, behind: _Rest) -> list[float]:
-    """What an average event pays for each condition."""
-    chances = _Chances()
-    return [chances.of(each) * _price_of(each, behind) for each in cover.conditions]
+def _costs(cover: Cover, behind: _Rest, assumes_presence: bool = False) -> list[float]:
+    """What an average event pays for each condition; or one that has all attributes."""
+    chances = _Chances(assumes_presence)
+    incomplete = _price_of(Condition(whole=False), behind)
+    return [
+        chances.of(each) * (_price_of(each, behind) if each.whole else incomplete)
+        for each in cover.conditions
+    ]
 
 
 def _is_plain(condition: Condition) -> bool:
@@ -130,16 +136,15 @@ class _Chances:
     """How likely events have the attributes of conditions, and pass them. Conditions of one cover
     have most of their sides in common, so each is looked at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, assumes_presence: bool = False) -> None:
         self._within: dict[int, float] = {}
+        self._assumes_presence = assumes_presence
 
     def of(self, condition: Condition) -> float:
         """The chance of a condition of the cover."""
-        needed = {path_of(place) for place in condition.sides}
-        needed.update(each.key.path for each in condition.found)
-        if condition.literals:
-            needed.update(needed_by(condition))
-        chance = PRESENCE ** len(needed)
+        chance = 1.0
+        if not self._assumes_presence:
+            chance = PRESENCE ** len({*needed_by(condition)})
         for values in condition.sides.values():
             known = self._within.get(id(values))
             if known is None:

@@ -11,7 +11,7 @@ from tamis.arrays.jit import announce_compilation
 from tamis.matching.axes.builder import AxisBuilder
 from tamis.matching.boxes.compiler import BoxCompiler, CompiledCondition
 from tamis.matching.boxes.layout import Boxes
-from tamis.matching.boxes.unresolved import LAST, BoxRows
+from tamis.matching.boxes.unresolved import BoxRows
 from tamis.matching.covers.covers import Cover
 from tamis.matching.evaluation.building import FinishedAxes, FormulaBuilder
 from tamis.matching.evaluation.entries import CERTAIN, Entries
@@ -56,10 +56,9 @@ class SegmentBuilder:
         if compiled.found is None:
             self._checked.add(number, compiled.sides)
             return
-        axis, intervals = compiled.found
+        axis, things = compiled.found
         while len(self._sought) <= axis:
             self._sought.append(BoxRows())
-        things = [(LAST, interval) for interval in intervals]
         self._sought[axis].add(number, [*compiled.sides, things])
 
     def finish(self, statistics: Expectations | None = None) -> Segment:

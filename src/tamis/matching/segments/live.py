@@ -119,7 +119,7 @@ class Live:
         axes = self.axes.builders
         labelled = [
             [
-                [(number, *axes[number].interval(interval)) for number, interval in side]
+                [(number, *axes[number].interval(interval)) for number, *interval in side]
                 for side in part.sides
             ]
             for part in compiled.parts

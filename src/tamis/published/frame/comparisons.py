@@ -88,8 +88,8 @@ def with_comparisons(
         if number is None:
             tests.append(test)
         else:
-            sides.append((number, _TRUE))
-    every = [*compiled.sides, *([side] for side in sides)]
+            sides.append([(number, *_TRUE)])
+    every = [*compiled.sides, *sides]
     return compiled._replace(sides=every, left=tuple(tests))
 
 

@@ -211,7 +211,7 @@ def _of_cover(state: State, slot: Slot, cover: Cover) -> BoxesOfOne:
     found: list[LabelBox] = []
     for (type, _), each in zip(both, compiled, strict=True):
         boxes = [
-            [axes.normalised((axis, *axes.builders[axis].interval(side))) for axis, side in box]
+            [axes.normalised((axis, *axes.builders[axis].interval(side))) for axis, *side in box]
             for box in each.boxes
         ]
         if boxes:
