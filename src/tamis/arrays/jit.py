@@ -67,7 +67,7 @@ def _compiled(function: Callable[..., Any], allocates: bool, **options: Any) -> 
         return numba.njit(error_model="numpy", **options)(function)
 
 
-def inlined(function: Function) -> Function:
+def inlined(function: Any) -> Any:
     """Compile a part of kernels into them: to hand arrays to a function costs a tenth of a
     microsecond, which counts where it is called for each edge."""
     return numba.njit(nogil=True, inline="always", error_model="numpy")(function)
@@ -142,15 +142,24 @@ def addresses(arrays: Iterable[NDArray[Any]]) -> Int64s:
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
 
-    def array_at(place: Any, dtype: Any) -> Any:
-        """The array that lies at a place."""
+    def array_from(address: Any, size: Any, dtype: Any) -> Any:
+        """The array of so many elements that begins at an address."""
         import ctypes
 
-        address, size = int(place[0]), int(place[1])
-        buffer = (ctypes.c_char * (size * np.dtype(dtype).itemsize)).from_address(address)
+        length = int(size) * np.dtype(dtype).itemsize
+        buffer = (ctypes.c_char * length).from_address(int(address))
         return np.frombuffer(buffer, dtype)
 
+    def array_at(place: Any, dtype: Any) -> Any:
+        """The array that lies at a place."""
+        return array_from(place[0], place[1], dtype)
+
 else:
+
+    @numba.njit(inline="always")
+    def array_from(address: Any, size: Any, dtype: Any) -> Any:
+        """The array of so many elements that begins at an address."""
+        return carray(_pointer(address), (size,), dtype)  # type: ignore[call-arg]
 
     @numba.njit(inline="always")
     def array_at(place: Any, dtype: Any) -> Any:

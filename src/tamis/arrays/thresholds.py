@@ -29,7 +29,7 @@ as long.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,9 +44,8 @@ DENSE_RATIO = 8
 BLOCK = 32
 LISTED = 65_536
 """Up to how many a list is made for Python, which ``bisect`` reads faster than an array."""
-
-_WIDE = 2**63
-"""The least integer that has no place among thresholds of 64 bits."""
+NEAR = 8_192
+"""Up to how many integers a dict has the ranks, which takes 100 bytes of memory for each."""
 
 
 class Thresholds:
@@ -69,44 +68,18 @@ class Thresholds:
 
     def rank(self, value: Any) -> int:
         """How many are at or below one value of the thresholds' type."""
-        listed = self._listed
-        if listed is None:
-            return bisect_right(self._sequence, value)
-        place = value - self._first
-        if place < 0:
-            return 0
-        return int(listed[place]) if place < len(listed) else len(self.numbers)
+        return bisect_right(self.sequence, value)
 
-    def ranker(self, other: Callable[[Any], int]) -> Callable[[Any], int]:
-        """What gives the rank of one value, without looking for attributes: of an integer by the
-        thresholds, if they are of integers, and of all else by another function."""
-        table, sequence = self._listed, self._sequence
-
-        def search(value: Any) -> int:
-            is_small = type(value) is int and value < _WIDE
-            return bisect_right(sequence, value) if is_small else other(value)
-
-        if table is None:
-            return search
-        first, size = self._first, len(table)
-
-        def look_up(value: Any) -> int:
-            if type(value) is int and 0 <= value - first < size:
-                return table[value - first]
-            return other(value)
-
-        return look_up
+    def near(self) -> dict[int, int]:
+        """The ranks of all integers from the first to the last threshold; none if they are many."""
+        table = self._table
+        if table is None or len(table) > NEAR:
+            return {}
+        first = int(self.numbers[0])
+        return dict(zip(range(first, first + len(table)), table.tolist(), strict=True))
 
     @lazy
-    def _listed(self) -> memoryview | None:
-        return None if self._table is None else memoryview(self._table)  # type: ignore[arg-type]
-
-    @lazy
-    def _first(self) -> int:
-        return int(self.numbers[0])
-
-    @lazy
-    def _sequence(self) -> Sequence[Any]:
+    def sequence(self) -> Sequence[Any]:
         """The thresholds for ``bisect``, which gives the rank of one value."""
         if len(self.numbers) > LISTED:
             return memoryview(self.numbers)  # type: ignore[arg-type]  # arrays are buffers

@@ -52,7 +52,7 @@ def incomplete_of(
 class EventMatches(list[Match]):
     """The matches of one event, and the pairs that nobody can decide."""
 
-    def __init__(self, ids: Strings, slots: list[int], answers: Mapping[int, Answer]) -> None:
+    def __init__(self, ids: Strings, slots: Sequence[int], answers: Mapping[int, Answer]) -> None:
         bindings = (answers[slot].solution if slot in answers else {} for slot in slots)
         super().__init__(map(Match, ids.some(slots), bindings))
         self.incomplete = incomplete_of(ids, slots, answers) if answers else []

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from tamis.arrays.gathering import StringParts
     from tamis.arrays.string_table import StringTable
 
 
 EXPRESSIONS = 100_000
 """Expressions kept: some 100 MB at most. When there are more, all are forgotten."""
-_FEW = 8
+_FEW = 4
 """Strings from which on they are taken together."""
 _AT_ONCE = 1 << 16
 """Strings of an array that are Python's at a time."""
@@ -42,31 +43,31 @@ class _Part(NamedTuple):
     strings: pa.LargeStringArray
     offsets: memoryview
     data: memoryview
-    arrays: tuple[NDArray[np.int64], NDArray[np.uint8]]
-    """The same for kernels."""
 
     @classmethod
     def of(cls, first: Slot, strings: pa.LargeStringArray) -> _Part:
         """The strings of the slots from the first on."""
-        import numpy as np
-
         _, offsets, data = strings.buffers()
         ends = (
             memoryview(offsets or b"").cast("q")[strings.offset :][: len(strings) + 1].toreadonly()
         )
-        bytes_ = memoryview(data or b"").toreadonly()
-        arrays = np.frombuffer(ends, np.int64), np.frombuffer(bytes_, np.uint8)
-        return cls(first, strings, ends, bytes_, arrays)
+        return cls(first, strings, ends, memoryview(data or b"").toreadonly())
 
-    def some(self, slots: list[Slot]) -> list[str] | None:
-        """The strings of some slots; None if that takes another way."""
-        from tamis.arrays.gathering import gathered
+    def behind(self, parts: StringParts | None) -> StringParts:
+        """The parts before this one, and this one, for kernels."""
+        from tamis.arrays.gathering import StringParts
 
-        return gathered(*self.arrays, slots, self.first)
+        _, offsets, data = self.strings.buffers()
+        if parts is None:
+            parts = StringParts.none()
+        begin = 0 if offsets is None else offsets.address + 8 * self.strings.offset
+        return parts.followed_by(
+            self.first, len(self.strings), begin, 0 if data is None else data.address
+        )
 
     def string(self, slot: Slot) -> str:
         """The string of a slot."""
-        first, _, offsets, data, _ = self
+        first, _, offsets, data = self
         return str(data[offsets[slot - first] : offsets[slot - first + 1]], "utf-8")
 
 
@@ -74,6 +75,8 @@ class _Column(NamedTuple):
     parts: tuple[_Part, ...]
     first: Slot
     tail: list[str]
+    places: StringParts | None = None
+    """The parts for kernels; None if there are none."""
 
 
 class Strings:
@@ -86,8 +89,7 @@ class Strings:
         self._column = _Column((), 0, [])
 
     def __len__(self) -> int:
-        _, first, tail = self._column
-        return first + len(tail)
+        return self._column.first + len(self._column.tail)
 
     def append(self, text: str) -> None:
         """Add one string."""
@@ -95,13 +97,14 @@ class Strings:
 
     def extend(self, texts: pa.LargeStringArray) -> None:
         """Add many strings."""
-        parts, first, tail = self._column
-        if tail:
-            parts, first = (*parts, _Part.of(first, _array(tail))), first + len(tail)
-        self._column = _Column((*parts, _Part.of(first, texts)), first + len(texts), [])
+        parts, first, tail, places = self._column
+        for more in ([_array(tail)] if tail else []) + [texts]:
+            part = _Part.of(first, more)
+            parts, first, places = (*parts, part), first + len(more), part.behind(places)
+        self._column = _Column(parts, first, [], places)
 
     def __getitem__(self, slot: Slot) -> str:
-        parts, start, tail = self._column
+        parts, start, tail, _ = self._column
         if slot >= start:
             return tail[slot - start]
         for part in reversed(parts):
@@ -110,19 +113,20 @@ class Strings:
         raise IndexError(slot)
 
     def __iter__(self) -> Iterator[str]:
-        parts, _, tail = self._column
+        parts, _, tail, _ = self._column
         for part in parts:
             for start in range(0, len(part.strings), _AT_ONCE):
                 yield from map(str, part.strings.slice(start, _AT_ONCE).to_pylist())
         yield from tail
 
-    def some(self, slots: list[Slot]) -> list[str]:
+    def some(self, slots: Sequence[Slot]) -> list[str]:
         """The strings of some slots."""
-        if len(slots) < _FEW:
-            return [self[slot] for slot in slots]
-        parts = self._column.parts
-        found = parts[-1].some(slots) if parts else None
-        return found if found is not None else self.take(slots).to_pylist()  # type: ignore[arg-type, return-value]
+        if len(slots) >= _FEW:
+            places = self._column.places
+            found = None if places is None else places.strings(slots)
+            if found is not None:
+                return found
+        return [self[slot] for slot in slots]
 
     def take(self, slots: NDArray[np.int32]) -> pa.Array[Any]:
         """The strings of many slots."""
@@ -142,7 +146,7 @@ class Strings:
         """All strings in one array."""
         import numpy as np
 
-        parts, _, tail = self._column
+        parts, _, tail, _ = self._column
         if len(parts) == 1 and not tail:
             return parts[0].strings
         return self.take(np.arange(len(self), dtype=np.int32))  # type: ignore[return-value]
@@ -150,7 +154,7 @@ class Strings:
     @property
     def nbytes(self) -> int:
         """Memory, roughly for the list."""
-        parts, _, tail = self._column
+        parts, _, tail, _ = self._column
         return sum(part.strings.nbytes for part in parts) + sum(map(len, tail))
 
 

@@ -57,7 +57,7 @@ class Pairs(NamedTuple):
 class Hits(NamedTuple):
     """What one event matches."""
 
-    slots: list[int]
+    slots: Sequence[int]
     answers: Mapping[int, Answer] = {}
     """What the oracle has to say besides: solutions, and of slots that are incomplete why."""
     open: Sequence[int] = ()

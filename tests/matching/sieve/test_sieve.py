@@ -1,6 +1,7 @@
 """Random boxes against a brute-force NumPy check; runs with and without the JIT."""
 
 import os
+from array import array
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tamis.matching.boxes.layout import Boxes, Statistics, check_boxes
 from tamis.matching.sieve import keys
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.kernels import EVENT, Matches
+from tamis.matching.sieve.single import ROOM
 from tamis.matching.sieve.unbuild import boxes_of
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -181,11 +183,28 @@ def test_boxes_whose_first_attribute_is_absent_are_not_tested(n):
     expected = brute_force(boxes, points)
     assert_array_equal(pairs_of(sieve.match(points)), expected)
     assert sieve.count(points).sum() == len(expected)
-    alone = np.append(points, np.zeros((EVENTS, 1), np.int32), axis=1)
-    single = [coded(event, sieve.match_one(alone[event])) for event in range(EVENTS)]
+    single = [coded(event, match_one(sieve, points[event])) for event in range(EVENTS)]
     assert_array_equal(np.concatenate(single), expected)
     again = BoxSieve(boxes_of(sieve.arrays, sieve.size))
     assert_array_equal(pairs_of(again.match(points)), expected)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_one_point_in_more_boxes_than_a_buffer_holds(repeated):
+    n = 3 * ROOM
+    nothing = np.empty(0, np.int32)
+    owner = np.arange(n, dtype=np.int32) // (2 if repeated else 1)
+    size = np.array([1])
+    sieve = BoxSieve(Boxes(np.zeros(n + 1, np.int64), nothing, nothing, nothing, owner, size))
+    expected = np.unique(owner)
+    point = np.zeros(1, np.int32)
+    assert_array_equal(np.sort(match_one(sieve, point)), expected)
+    found = sieve.match_each(np.zeros(2, np.int32), np.zeros(2, np.int32))
+    assert_array_equal(np.unique(found), expected)
+
+
+def match_one(sieve, point):
+    return sieve.match_one(array("i", [*point.tolist(), 0]))
 
 
 def no_boxes(size):

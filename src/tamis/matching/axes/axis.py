@@ -18,7 +18,7 @@ an interval, or a few, of a numbering of the attribute's taxonomy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from tamis.arrays.arrow_types import valid_rows
 from tamis.arrays.types import Arrays, Int64s, Ranks
 from tamis.matching.axes.sort import LINES, AxisSort
 from tamis.matching.lines.forms import FORM_LINES
-from tamis.matching.lines.line import StoredLine
+from tamis.matching.lines.line import Ranking, StoredLine
 from tamis.matching.lines.registry import LINES as ALL_LINES
 from tamis.matching.lines.registry import MISSING, PRESENT, BooleanLine, Line, PresenceLine
 from tamis.matching.lines.taxonomy import TermLines
@@ -108,15 +108,18 @@ class Axis:
             return self.lines[0].rank(value)
         return self.size - 1 if sort.has_rest else -1
 
-    def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
+    def ranking(self) -> tuple[Ranking, Collection[type]]:
         """What gives the rank of a value, and the types of those values that have one."""
         sort = self.key.sort
         if sort.is_mixed:
-            return self.rank, sort.ranked_types
-        own, types, last = self.lines[0].ranker(), sort.types, self.size - 1
+            return Ranking(self.rank), sort.ranked_types
+        own, types, last = self.lines[0].ranking(), sort.types, self.size - 1
         if not sort.has_rest:
             return own, types
-        return lambda value: own(value) if type(value) in types else last, sort.ranked_types
+        return (
+            Ranking(lambda value: own[value] if type(value) in types else last),
+            sort.ranked_types,
+        )
 
     def ranks(self, array: pa.Array[Any]) -> Ranks:
         """The ranks of a column, whose nulls are -1."""

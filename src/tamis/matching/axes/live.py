@@ -16,7 +16,7 @@ below the label of 5, ``x <= 5`` at it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from tamis.matching.axes.axis import GREATEST, LEAST, Axis, AxisKey, Interval, k
 from tamis.matching.axes.builder import AxisBuilder, LineBuilder
 from tamis.matching.axes.sort import LINES
 from tamis.matching.lines.forms import FORM_LINES
+from tamis.matching.lines.line import Ranking
 from tamis.matching.lines.registry import MISSING, PRESENT, Line
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.model.events.event import Event
@@ -258,10 +259,10 @@ class LiveAxis:
             return self.lines[0].rank(value)
         return self.behind if sort.has_rest else -1
 
-    def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
+    def ranking(self) -> tuple[Ranking, Collection[type]]:
         """What gives the label of a value, and the types of those values that have one."""
         sort = self.key.sort
-        return self.rank if sort.has_rest else self.lines[0].rank, sort.ranked_types
+        return Ranking(self.rank if sort.has_rest else self.lines[0].rank), sort.ranked_types
 
 
 class FinishedAxis(NamedTuple):

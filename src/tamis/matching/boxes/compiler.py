@@ -17,8 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, product, repeat
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tamis.matching.axes.axis import GREATEST, LEAST, AxisKey, Interval, known_interval
 from tamis.matching.axes.builder import AxisBuilder, LineBuilder
 from tamis.matching.axes.live import LiveAxis
@@ -29,7 +27,7 @@ from tamis.matching.covers.covers import Condition
 from tamis.matching.covers.leaves import Holds, Place
 from tamis.matching.lines.registry import MISSING, PRESENT, PresenceLine
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
-from tamis.matching.points.of_one_event import Projection
+from tamis.matching.points.of_one_event import LABELS, Projection
 from tamis.model.kinds import Kind, Value
 from tamis.model.paths import Path
 from tamis.predicates.expression import (
@@ -330,7 +328,7 @@ class LiveBoxCompiler(BoxCompiler):
 
     def __init__(self, terms: TermLines) -> None:
         super().__init__(terms)
-        self.projection = Projection((), np.int64)
+        self.projection = Projection((), LABELS)
 
     def make(self, key: AxisKey) -> Any:
         """A new axis."""

@@ -47,6 +47,3 @@ class Verdicts(NamedTuple):
 
     certain: dict[int, None]
     open: dict[int, None]
-
-
-NOTHING = Verdicts({}, {})

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ipaddress
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -25,6 +24,7 @@ from tamis.arrays.arrow_types import is_text, large_strings
 from tamis.arrays.ip_addresses import parse_addresses
 from tamis.arrays.jit import kernel
 from tamis.arrays.types import Bytes, Int32s, Offsets, Ranks
+from tamis.matching.lines.line import Ranking
 from tamis.matching.lines.strings import StringLine
 from tamis.predicates.texts import fold, folds
 
@@ -54,15 +54,15 @@ class FormLine(StringLine):
         form = self.form(value)
         return -1 if form is None else super().rank(form)
 
-    def ranker(self) -> Callable[[Any], int]:
+    def ranking(self) -> Ranking:
         """What gives the rank of one string fastest."""
-        form_of, rank_of = self.form, super().ranker()
+        form_of, ranks = self.form, super().ranking()
 
         def rank(value: str) -> int:
             form = form_of(value)
-            return -1 if form is None else rank_of(form)
+            return -1 if form is None else ranks[form]
 
-        return rank
+        return Ranking(rank)
 
     def _ranks(self, array: Any) -> Ranks | None:
         if not is_text(array.type):

@@ -15,7 +15,7 @@ range of values is a range of small integers, whatever the kind.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +31,23 @@ UNUSED, USED, WIDE = np.uint8(0), np.uint8(1), np.uint8(2)
 """An interval of several ranks begins at a cut that is WIDE."""
 
 
+class Ranking(dict[Any, int]):
+    """The ranks of single values: those that it holds at once, all others by a function.
+
+    The values of one kind are distinct as keys, however they are written (1 and 1.0 have one rank);
+    values of other kinds are not asked for.
+    """
+
+    __slots__ = ("_rank",)
+
+    def __init__(self, rank: Callable[[Any], int], known: Mapping[Any, int] | None = None) -> None:
+        super().__init__(known or {})
+        self._rank = rank
+
+    def __missing__(self, value: Any) -> int:
+        return self._rank(value)
+
+
 class Line(ABC):
     """The cuts of one kind on one attribute: a map from values to ranks."""
 
@@ -41,9 +58,9 @@ class Line(ABC):
     def rank(self, value: Any) -> int:
         """The rank of a canonical value of the line's kind; -1 for NaN."""
 
-    def ranker(self) -> Callable[[Any], int]:
+    def ranking(self) -> Ranking:
         """What gives the rank of one value fastest."""
-        return self.rank
+        return Ranking(self.rank)
 
     @abstractmethod
     def arrays(self) -> Arrays:

@@ -13,7 +13,8 @@ of its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
 
@@ -37,6 +38,7 @@ from tamis.arrays.types import (
     Uses,
 )
 from tamis.matching.lines.line import (
+    Ranking,
     StoredLine,
     integers,
     merged_cuts,
@@ -183,9 +185,15 @@ class NumberLine(StoredLine):
             return self._signed.rank(value)
         return len(self._signed) + self._unsigned.rank(value - _TOP)
 
-    def ranker(self) -> Callable[[Any], int]:
+    def ranking(self) -> Ranking:
         """What gives the rank of one value fastest."""
-        return self._signed.ranker(self.rank)
+        thresholds, rank_of = self._signed.sequence, self.rank
+
+        def rank(value: int | float) -> int:
+            is_signed = type(value) is int and value < _TOP
+            return bisect_right(thresholds, value) if is_signed else rank_of(value)
+
+        return Ranking(rank, self._signed.near())
 
     def arrays(self) -> Arrays:
         """Three arrays of thresholds, and the size."""

@@ -20,10 +20,10 @@ column as a dictionary first takes longer too, unless a batch repeats a few stri
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -37,15 +37,7 @@ from tamis.arrays.string_search import Constants, Strings, build_constants, find
 from tamis.arrays.string_union import merge_strings
 from tamis.arrays.thresholds import LISTED
 from tamis.arrays.types import Arrays, Flags, Int64s, Positions, Ranks, Uses
-from tamis.matching.lines.line import UNUSED, WIDE, StoredLine, positions_of
-
-
-class _Listed(NamedTuple):
-    """The constants for Python: sorted, with the rank of each and of the gap below each."""
-
-    constants: list[str]
-    at: dict[str, int]
-    below: list[int]
+from tamis.matching.lines.line import UNUSED, WIDE, Ranking, StoredLine, positions_of
 
 
 def string_line(
@@ -86,29 +78,11 @@ class StringLine(StoredLine):
 
     def rank(self, value: str) -> int:
         """The rank of a string."""
-        listed = self._listed
-        if listed is None:
-            return find_rank(value, self.constants, gaps_alike=self.gaps_alike)
-        rank = listed.at.get(value)
-        if rank is not None:
-            return rank
-        return 0 if self.gaps_alike else listed.below[bisect_left(listed.constants, value)]
+        return self._ranking[value]
 
-    def ranker(self) -> Callable[[Any], int]:
+    def ranking(self) -> Ranking:
         """What gives the rank of one value fastest."""
-        listed = self._listed
-        if listed is None:
-            return partial(find_rank, constants=self.constants, gaps_alike=self.gaps_alike)
-        constants, below, find = listed.constants, listed.below, listed.at.get
-        gaps_alike = self.gaps_alike
-
-        def rank(value: str) -> int:
-            found = find(value)
-            if found is not None:
-                return found
-            return 0 if gaps_alike else below[bisect_left(constants, value)]
-
-        return rank
+        return self._ranking
 
     def strings(self) -> Any:
         """The constants in their order, as an array."""
@@ -172,10 +146,15 @@ class StringLine(StoredLine):
         return find_ranks(strings, self.constants, gaps_alike=self.gaps_alike)
 
     @lazy
-    def _listed(self) -> _Listed | None:
+    def _ranking(self) -> Ranking:
+        """The ranks of the constants, if they are not many, and of what lies between them."""
         if len(self.constants.at) > LISTED:
-            return None
+            find = partial(find_rank, constants=self.constants, gaps_alike=self.gaps_alike)
+            return Ranking(find)
         offsets, data = self.constants.offsets.tolist(), self.constants.data.tobytes()
         constants = [data[start:stop].decode() for start, stop in pairwise(offsets)]
         at = dict(zip(constants, self.constants.at.tolist(), strict=True))
-        return _Listed(constants, at, self.constants.below.tolist())
+        if self.gaps_alike:
+            return Ranking(lambda value: 0, at)
+        below = self.constants.below.tolist()
+        return Ranking(lambda value: below[bisect_left(constants, value)], at)

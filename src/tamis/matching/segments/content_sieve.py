@@ -9,6 +9,7 @@ those axes that the boxes of this sieve are about.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -70,9 +71,8 @@ class ContentSieve(NamedTuple):
             for chunk in self.sieve.chunks(ranks):
                 yield number[chunk.event], chunk.slot
 
-    def owners(self, point: Ranks, found: Sequence[int]) -> list[int] | None:
-        """The owners of the boxes that one point stabs, with what was found in it; None if they
-        are many."""
+    def owners(self, point: Ranks, found: Sequence[int]) -> array[int]:
+        """The owners of the boxes that one point stabs, with what was found in it."""
         own = np.zeros(len(self.columns) + 2, np.int32)
         own[:-2] = point[self.columns]
         return self.sieve.match_each(own, np.array(found, np.int32))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tamis.arrays.sharing import lazy
 from tamis.arrays.string_file import string_arrays, strings_of
-from tamis.arrays.types import Int32s, Ranks, Slots
+from tamis.arrays.types import Int32s, Slots
 from tamis.language.parser import parse
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.sort import AxisSort
@@ -34,7 +34,7 @@ from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.points.contents import EventSearch
 from tamis.matching.points.of_events import Points
 from tamis.matching.points.of_lists import choices_of
-from tamis.matching.points.of_one_event import Projection
+from tamis.matching.points.of_one_event import RANKS, Point, Projection
 from tamis.matching.segments.content_sieve import ContentSieve, Expectations
 from tamis.matching.sieve.box_sieve import BoxSieve
 from tamis.matching.sieve.unbuild import boxes_of
@@ -80,7 +80,7 @@ class Segment:
     @lazy
     def projection(self) -> Projection:
         """The way from one event to its point."""
-        projection = Projection(self.axes, np.int32)
+        projection = Projection(self.axes, RANKS)
         for path in self.valued:
             projection.bind(path)
         return projection
@@ -110,20 +110,14 @@ class Segment:
         condition = np.concatenate([nothing, *(each for _, each in hits)])
         return self.evaluation.candidates(point, condition, points, found, batch)
 
-    def verdicts(self, event: Event, point: Ranks) -> Verdicts | None:
-        """What the other boxes say of one event, which is one point, with a 0 behind its ranks;
-        None if they say much."""
-        conditions = self.checked.match_one(point)
+    def verdicts(self, event: Event, point: Point) -> Verdicts:
+        """What the other boxes say of one event, which is one point."""
+        conditions, ranks = self.checked.match_one(point), np.frombuffer(point, np.int32)
         found: list[list[int]] = [[]] * len(self.sought)
-        for number, ranks in self._search.ranks_in(event) if self.sought else ():
-            found[number] = ranks
-            more = self.sought[number].owners(point, ranks)
-            if conditions is None or more is None:
-                return None
-            conditions += more
-        if conditions is None:
-            return None
-        return self.evaluation.verdicts(conditions, point, found, event)
+        for number, things in self._search.ranks_in(event) if self.sought else ():
+            found[number] = things
+            conditions += self.sought[number].owners(ranks, things)
+        return self.evaluation.verdicts(conditions, ranks, found, event)
 
     def listed(self, event: Event) -> Verdicts | None:
         """What all boxes say of one event with long lists; None if these are too long."""

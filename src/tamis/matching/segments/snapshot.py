@@ -15,7 +15,8 @@ it, so that there are as many as the logarithm of the number of subscriptions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -55,11 +56,14 @@ class Snapshot(NamedTuple):
     door: DoorView | None = None
     """What finds subscriptions that boxes do not; None if there is nothing in it."""
 
-    def all_alive(self, slots: Iterable[int], since: int) -> Iterable[int]:
+    def all_alive(self, slots: Collection[int], since: int) -> Collection[int]:
         """The slots without those of subscriptions that were removed after an epoch."""
-        if self.last <= since:
+        if self.last <= since or not slots:
             return slots
         died, epoch = self.died, self.epoch
+        if isinstance(slots, array):  # there may be many
+            numbers = np.frombuffer(slots, np.int32)
+            return array("i", numbers[died[numbers] > epoch].tobytes())
         return [slot for slot in slots if died[slot] > epoch]
 
     def is_alive(self, slots: Slots) -> Flags:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +13,11 @@ from numpy.typing import NDArray
 
 from tamis.arrays.types import Int64s
 from tamis.bindings.choices import count_bindings
-from tamis.bindings.evaluation import Answer
 from tamis.matching.axes.axis import Axis
 from tamis.matching.batch import Batch
 from tamis.matching.boxes.compiler import MAX_AXES
 from tamis.matching.doors import DoorPairs, DoorView
-from tamis.matching.evaluation.entries import NOTHING, Candidates
+from tamis.matching.evaluation.entries import Candidates
 from tamis.matching.fallbacks import Fallbacks
 from tamis.matching.oracle import answered, asked_hits
 from tamis.matching.pairs import (
@@ -77,48 +78,41 @@ class SieveView:
 
     def match(self, event: Event) -> Hits:
         """The subscriptions that one event matches."""
-        snapshot = self.snapshot
-        slots: list[Slot] = []
+        snapshot, last = self.snapshot, self.snapshot.last
+        found: list[Collection[Slot]] = []
+        several: list[Hits] = []
         asked: list[Slot] = []
-        open_: list[Slot] = []
-        answers: dict[Slot, Answer] = {}
         for live in snapshot.lives:
             if live.boxes:
-                slots += self._match_live(live, event, asked)
+                found.append(self._match_live(live, event, asked))
         for dated in snapshot.segments:
             segment = dated.segment
-            found, rest = None, None
-            if not event.multiple or segment.projection.can_tell(event):
-                point = segment.projection.point(event)
-                found = segment.plain.match_one(point)
-                rest = NOTHING if segment.is_plain else segment.verdicts(event, point)
-            if found:
-                slots += snapshot.all_alive(found, dated.epoch)
-            if found is None or rest is None:
-                several = self._segment_pairs(dated, Batch([event]), None, plain=found is None)
-                hits = hits_of(joined(list(several)))
-                slots += hits.slots
-                open_ += hits.open
-                answers.update(hits.answers)
-            elif not segment.is_plain:
-                slots += snapshot.all_alive(rest.certain, -1)
+            if event.multiple and not segment.projection.can_tell(event):
+                pairs = self._segment_pairs(dated, Batch([event]), None)
+                several.append(hits_of(joined(list(pairs))))
+                continue
+            point = segment.projection.point(event)
+            slots = segment.plain.match_one(point)
+            found.append(slots if last <= dated.epoch else snapshot.all_alive(slots, dated.epoch))
+            if not segment.is_plain:
+                rest = segment.verdicts(event, point)
+                found.append(snapshot.all_alive(rest.certain, -1))
                 asked += snapshot.all_alive(rest.open.keys() - rest.certain.keys(), -1)
         if asked:
-            hits = asked_hits(event, asked, self._setting)
-            slots += hits.slots
-            open_ += hits.open
-            answers.update(hits.answers)
+            several.append(asked_hits(event, asked, self._setting))
         if snapshot.door is not None and event.graph is not None:
-            pairs, shared = self._through_door(snapshot.door, Batch([event]))
-            twice = set(pairs.slot[shared].tolist())
-            if twice:
-                slots = [slot for slot in slots if slot not in twice]
-                open_ = [slot for slot in open_ if slot not in twice]
-            hits = hits_of(pairs)
-            slots += hits.slots
-            open_ += hits.open
-            answers.update(hits.answers)
-        return Hits(slots, answers, open_)
+            return self._with_door(snapshot.door, event, _united(found, several))
+        if len(found) == 1 and not several and type(found[0]) is array:
+            return Hits(found[0])
+        return _united(found, several)
+
+    def _with_door(self, door: DoorView, event: Event, others: Hits) -> Hits:
+        """What a door finds, and what others found that it does not decide on."""
+        pairs, shared = self._through_door(door, Batch([event]))
+        twice = set(pairs.slot[shared].tolist())
+        slots = [slot for slot in others.slots if slot not in twice]
+        open_ = [slot for slot in others.open if slot not in twice]
+        return _united([], [Hits(slots, others.answers, open_), hits_of(pairs)])
 
     def _through_door(self, door: DoorView, batch: Batch) -> DoorPairs:
         """What a door finds of subscriptions that are there."""
@@ -135,14 +129,14 @@ class SieveView:
             if live.boxes
         )
 
-    def _match_live(self, live: LiveView, event: Event, asked: list[Slot]) -> Iterable[Slot]:
+    def _match_live(self, live: LiveView, event: Event, asked: list[Slot]) -> Collection[Slot]:
         """The slots of a live part that match; those that only the oracle can tell are added to
         ``asked``."""
         points: Iterable[NDArray[np.int64]]
         matched: dict[Slot, None] = {}
         perhaps: dict[Slot, None] = {}
         if live.projection.can_tell(event):
-            points = [live.projection.point(event)]
+            points = [np.frombuffer(live.projection.point(event), np.int64)]
         else:
             found = points_of([event], list(live.axes), dtype=np.int64)
             points = np.pad(found.ranks, ((0, 0), (0, 1)))  # a 0 behind each
@@ -176,17 +170,16 @@ class SieveView:
                 yield pairs.take(~np.isin(_keys(pairs), twice)) if len(twice) else pairs
 
     def _segment_pairs(
-        self, dated: DatedSegment, batch: Batch, limit: int | None, *, plain: bool = True
+        self, dated: DatedSegment, batch: Batch, limit: int | None
     ) -> Iterator[Pairs]:
-        """The pairs of a segment; without those of plain boxes, if they are known already."""
+        """The pairs of a segment."""
         segment = dated.segment
         conditions = len(segment.evaluation.entries.slot)
         fallbacks = self._setting.fallbacks
         for start, part in batch.parts(rows_at_once(conditions, batch)):
             for first, piece, points in pointed(part, segment.axes, segment.valued, fallbacks):
-                if plain:
-                    for pairs in self._plain_pairs(dated, points, limit):
-                        yield pairs.shifted(start + first)
+                for pairs in self._plain_pairs(dated, points, limit):
+                    yield pairs.shifted(start + first)
                 for pairs in self._candidates(segment, points, piece):
                     yield pairs.shifted(start + first)
                 for left in points.left:
@@ -232,6 +225,13 @@ class SieveView:
         """Those of some candidates that the oracle finds to match, or cannot tell."""
         alive = self.snapshot.alive(pairs, -1)
         return answered(alive, batch, self._setting)
+
+
+def _united(found: Sequence[Collection[Slot]], several: Sequence[Hits]) -> Hits:
+    """All slots that match, each from one place only, and hits with answers or open slots."""
+    answers = {slot: answer for hits in several for slot, answer in hits.answers.items()}
+    open_ = [slot for hits in several for slot in hits.open]
+    return Hits([*chain(*found, *(hits.slots for hits in several))], answers, open_)
 
 
 def _keys(pairs: Pairs) -> Int64s:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.rooms import Rooms
 from tamis.arrays.sharing import lazy
 from tamis.arrays.types import Addresses, Cursor, Int64s, Ranks, Slots
 from tamis.matching.boxes.layout import Boxes, Statistics
@@ -25,10 +27,11 @@ from tamis.matching.sieve.kernels import (
     make_probes,
 )
 from tamis.matching.sieve.listed import owners_of
-from tamis.matching.sieve.single import ROOM, match_each, match_point, places_of
+from tamis.matching.sieve.single import ROOM, TOO_MANY, match_each, match_point, places_of
 
 UNLIMITED = np.iinfo(np.int32).max  # no segment has more boxes
 FIRST_CHUNK, CHUNK = 1 << 12, 1 << 18  # matches
+ROOMS = Rooms("i", ROOM)
 
 
 class BoxSieve:
@@ -77,23 +80,37 @@ class BoxSieve:
     def _places(self) -> Addresses:
         return places_of(self.arrays)
 
-    def match_one(self, point: Ranks) -> list[int] | None:
-        """Return the slots of one point, which has a 0 behind its ranks; None if they are many."""
-        out = np.empty(ROOM, np.int32)
-        return self._slots_in(out, match_point(self._places, point, out))
+    @lazy
+    def _address(self) -> int:
+        """Of the table of places."""
+        return self._places.ctypes.data
 
-    def match_each(self, point: Ranks, ranks: Ranks) -> list[int] | None:
+    def match_one(self, point: array[int]) -> array[int]:
+        """Return the slots of one point, which has a 0 behind its ranks."""
+        address, length = point.buffer_info()
+        room = ROOMS.lend()
+        n = match_point(self._address, address, length, room.address, room.size)
+        while n == TOO_MANY:
+            room = ROOMS.larger(room)
+            n = match_point(self._address, address, length, room.address, room.size)
+        found = room.cells[:n]
+        ROOMS.give_back(room)
+        return self._each_once(found) if self.arrays.repeated else found
+
+    def match_each(self, point: Ranks, ranks: Ranks) -> array[int]:
         """The same of several points, which differ in their last rank alone."""
-        out = np.empty(4 * ROOM, np.int32)
-        return self._slots_in(out, match_each(self._places, point, ranks, out))
+        room = ROOMS.lend()
+        n = match_each(self._places, point, ranks, room.address, room.size)
+        while n == TOO_MANY:
+            room = ROOMS.larger(room)
+            n = match_each(self._places, point, ranks, room.address, room.size)
+        found = room.cells[:n]
+        ROOMS.give_back(room)
+        return self._each_once(found) if self.arrays.repeated else found
 
-    def _slots_in(self, out: Slots, n: int) -> list[int] | None:
-        if n <= 0:
-            return None if n else []
-        found: list[int] = out[:n].tolist()
-        if self.arrays.repeated:
-            return list(dict.fromkeys(~slot if slot < 0 else slot for slot in found))
-        return found
+    @staticmethod
+    def _each_once(slots: array[int]) -> array[int]:
+        return array("i", dict.fromkeys(~slot if slot < 0 else slot for slot in slots))
 
     def match_choices(self, choices: Choices) -> Slots:
         """Return the slots that some choice from the lists of one event stabs."""
@@ -184,8 +201,8 @@ def _frozen(sieve: Sieve) -> Sieve:
     """The same with read-only arrays: what is mapped from a file is, and is of another type to
     Numba than a writable one, for which every kernel would be compiled again."""
     views: dict[str, Any] = {}
-    for name, array in _fields(sieve):
-        if isinstance(array, np.ndarray):
-            views[name] = array.view()
+    for name, each in _fields(sieve):
+        if isinstance(each, np.ndarray):
+            views[name] = each.view()
             views[name].flags.writeable = False
     return sieve._replace(**views)

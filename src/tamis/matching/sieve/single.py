@@ -1,15 +1,15 @@
 """Matching one point: no blocks, no cursor, and few arguments.
 
 A batch is worth its four passes (kernels.py); one event is not. Its probes are looked up as they
-come, and the arrays of the sieve are handed over as one table of addresses: to take apart two dozen
-arrays would cost more than to match.
+come, and the arrays of the sieve are handed over as the address of one table of addresses: to take
+apart two dozen arrays would cost more than to match.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays.jit import addresses, array_at, brief, kernel
+from tamis.arrays.jit import addresses, array_at, array_from, brief, kernel
 from tamis.arrays.key_table import find_entry
 from tamis.arrays.types import Addresses, Packed, Ranks, Slots
 from tamis.matching.boxes.layout import AT_LEAST, AT_MOST
@@ -18,7 +18,7 @@ from tamis.matching.sieve.kernels import search
 from tamis.matching.sieve.runs import MANY, copy_slots, sift_boxes, test_boxes
 
 ROOM = 1 << 10
-"""Matches that a buffer for one event holds; who has more goes through as a batch."""
+"""Matches that a buffer for one event holds at first."""
 TOO_MANY = -1
 
 WIDE = 0
@@ -28,6 +28,7 @@ WIDE = 0
     IS_SELDOM, FIRST,
 ) = range(1, 16)  # fmt: skip
 """The entries of the arrays, in the order of the fields of a sieve."""
+ENTRIES = 16
 
 
 def places_of(sieve: Sieve) -> Addresses:
@@ -38,9 +39,18 @@ def places_of(sieve: Sieve) -> Addresses:
 
 
 @brief
-def match_point(places: Addresses, point: Ranks, out: Slots) -> int:
+def match_point(places: int, point: int, length: int, out: int, room: int) -> int:
     """Write the slots of the boxes that contain a point, repeated ones complemented and perhaps
-    several times; return how many, or TOO_MANY. The point has a 0 behind its ranks."""
+    several times; return how many, or TOO_MANY. All arrays are given by their addresses; the point,
+    with a 0 behind its ranks, has a length, and what is written a room."""
+    table = array_from(places, 2 * ENTRIES, np.int64).reshape((ENTRIES, 2))
+    return _match_either(
+        table, array_from(point, length, np.int32), array_from(out, room, np.int32)
+    )
+
+
+@kernel
+def _match_either(places: Addresses, point: Ranks, out: Slots) -> int:
     if places[WIDE, 0]:
         constant, tests = array_at(places[CONSTANT], np.uint32), array_at(places[TESTS], np.uint32)
         return _match(places, constant, tests, point, out)
@@ -49,12 +59,13 @@ def match_point(places: Addresses, point: Ranks, out: Slots) -> int:
 
 
 @brief
-def match_each(places: Addresses, point: Ranks, ranks: Ranks, out: Slots) -> int:
+def match_each(places: Addresses, point: Ranks, ranks: Ranks, out: int, room: int) -> int:
     """The same of several points, which differ in their last rank alone, the one before the 0."""
     last, n = len(point) - 2, 0
+    slots = array_from(out, room, np.int32)
     for rank in ranks:
         point[last] = rank
-        count = match_point(places, point, out[n:])
+        count = _match_either(places, point, slots[n:])
         if count < 0:
             return TOO_MANY
         n += count

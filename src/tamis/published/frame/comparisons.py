@@ -12,7 +12,7 @@ For all others the oracle decides on comparisons when boxes were stabbed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from tamis.matching.batch import Batch
 from tamis.matching.boxes.compiler import BoxCompiler, CompiledCondition
 from tamis.matching.covers.leaves import is_of_two_attributes
 from tamis.matching.evaluation.column_tests import evaluate_test, paths_of
+from tamis.matching.lines.line import Ranking
 from tamis.matching.lines.taxonomy import NO_TERMS
 from tamis.matching.points.of_columns import UnsupportedTypeError
 from tamis.matching.points.of_events import Points
@@ -49,9 +50,9 @@ class ComparisonAxis(LiveAxis):
         """None."""
         return -1
 
-    def ranker(self) -> tuple[Callable[[Any], int], Collection[type]]:
+    def ranking(self) -> tuple[Ranking, Collection[type]]:
         """No types of values have labels."""
-        return self.rank, ()
+        return Ranking(self.rank), ()
 
     def ranks(self, array: Any) -> NDArray[np.int32]:
         """None."""
