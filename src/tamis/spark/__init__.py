@@ -9,11 +9,13 @@ except ImportError as error:
 
 from tamis.spark.compact import Compaction, compact
 from tamis.spark.index.index import Index
+from tamis.spark.learn import Statistics, learn
 from tamis.spark.match import Division, call_statistics, divided, match
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.progress import Summary, watch
 from tamis.spark.schemas import from_spark, to_spark
 from tamis.spark.session.session import session_builder
+from tamis.spark.shards.shards import Shards
 from tamis.spark.snapshots.snapshots import Snapshots
 from tamis.spark.sql import register
 from tamis.spark.validate import Validated, validate
@@ -23,13 +25,16 @@ __all__ = [
     "Division",
     "Index",
     "Pipeline",
+    "Shards",
     "Snapshots",
+    "Statistics",
     "Summary",
     "Validated",
     "call_statistics",
     "compact",
     "divided",
     "from_spark",
+    "learn",
     "match",
     "register",
     "session_builder",
