@@ -7,6 +7,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("tamis.spark needs PySpark: pip install 'tamis[spark]'") from error
 
+from tamis.spark.backtest import Backtest, History, backtest
 from tamis.spark.compact import Compaction, compact
 from tamis.spark.index.index import Index
 from tamis.spark.learn import Statistics, learn
@@ -21,8 +22,10 @@ from tamis.spark.sql import register
 from tamis.spark.validate import Validated, validate
 
 __all__ = [
+    "Backtest",
     "Compaction",
     "Division",
+    "History",
     "Index",
     "Pipeline",
     "Shards",
@@ -30,6 +33,7 @@ __all__ = [
     "Statistics",
     "Summary",
     "Validated",
+    "backtest",
     "call_statistics",
     "compact",
     "divided",
