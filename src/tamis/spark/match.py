@@ -37,6 +37,14 @@ from tamis.spark.columns import (
 from tamis.spark.index.index import Index
 from tamis.spark.index.shipping import Shipment, ship
 from tamis.spark.progress import METRIC
+from tamis.spark.shards.matching import (
+    How,
+    check_shardable,
+    divided_table,
+    is_sharded,
+    routed,
+)
+from tamis.spark.shards.shards import Shards
 from tamis.spark.snapshots.snapshots import Snapshots
 from tamis.spark.worker import NO_GRAPHS, Batches, MatchTask, OnError, Source, declare
 
@@ -65,6 +73,9 @@ def match(
     graph: str | None = None,
     graph_format: str = "n-triples",
     statistics: DataFrame | None = None,
+    how: How = "broadcast",
+    shards: int = 8,
+    folder: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
     """Match events against subscriptions.
 
@@ -78,8 +89,13 @@ def match(
     ``graph_format``; ``tamis.spark.graphs`` makes such a column of quads, or of feeds.
 
     ``subscriptions`` is a DataFrame with the columns ``id``, ``subscription`` and optionally
-    ``version``, an ``Index``, an ``Engine``, the path of a saved one, or ``Snapshots``, which may
-    change while a stream runs.
+    ``version``, an ``Index``, an ``Engine``, the path of a saved one, ``Shards``, or ``Snapshots``,
+    which may change while a stream runs.
+
+    ``how`` is what becomes of a DataFrame of subscriptions. ``"broadcast"`` compiles one index,
+    which every executor gets. ``"shard"`` divides it into so many ``shards`` and writes them to
+    ``folder``, a new one that all nodes see; an event goes to the shards that it can match.
+    ``"auto"`` shards if the index would be larger than 4 GiB, and logs its decision.
 
     An event gets at most ``limit`` matches. ``deduplicate`` is a column of timestamps and a delay,
     such as ``("at", "10 minutes")``: only one event with the same id gets through; in a stream,
@@ -110,25 +126,30 @@ def match(
     if isinstance(subscriptions, Snapshots) and not events.isStreaming:
         subscriptions = subscriptions.file
     known = None if statistics is None else known_calls(statistics)
-    index, source = compiled(
-        events.sparkSession,
-        subscriptions,
-        columns=subscription_columns,
-        errors=errors,
-        schema=schema,
-        taxonomy=taxonomy,
-        prefixes=prefixes,
-        limits=limits,
-        operators=operators,
-        known=known,
-    )
-    check_needed(index.engine.needed_operators(), KnownOperators(), "the index")
-    check_present(index.columns.column_names, subscription_columns, "the index")
-    changing = isinstance(subscriptions, Snapshots)
-    attributes = _attributes(events, column, index, changing, graph)
+    settings: dict[str, Any] = {
+        "columns": subscription_columns,
+        "errors": errors,
+        "schema": schema,
+        "taxonomy": taxonomy,
+        "prefixes": prefixes,
+        "limits": limits,
+        "operators": operators,
+    }
+    if is_sharded(subscriptions, how):
+        subscriptions = divided_table(subscriptions, folder, shards, settings, known)
+    if isinstance(subscriptions, Shards):
+        check_shardable(subscriptions, limit)
+        source: Source = ship(events.sparkSession, subscriptions.router)
+        facts = Facts.of_shards(subscriptions)
+    else:
+        index, source = compiled(events.sparkSession, subscriptions, known=known, **settings)
+        facts = Facts.of_index(index, changing=isinstance(subscriptions, Snapshots))
+    check_needed(facts.operators, KnownOperators(), "the index")
+    check_present(facts.columns.names, subscription_columns, "the index")
+    attributes = _attributes(events, column, facts.attributes, graph)
     graphs = None
-    if changing or index.engine.reads_graphs():
-        graphs = _graphs(events, graph, graph_format, required=not changing)
+    if facts.reads_graphs is not False:
+        graphs = _graphs(events, graph, graph_format, required=facts.reads_graphs is True)
     if deduplicate is not None:
         events = _deduplicated(events, event_id, deduplicate)
     needed = tuple(dict.fromkeys([*attributes, event_id, *keep, *([graphs[0]] if graphs else [])]))
@@ -139,15 +160,15 @@ def match(
         tuple(attributes),
         form_of(events, column),
         tuple(keep),
-        _schema(events, needed, event_id, keep, index, subscription_columns, texts),
+        _schema(events, needed, event_id, keep, facts.columns, subscription_columns, texts),
         limit,
-        index.engine.limits,
+        facts.limits,
         tuple(operators),
         bindings,
         on_error,
         graphs,
     )
-    found = _mapped(events, task)
+    found = _mapped(events, task, subscriptions if isinstance(subscriptions, Shards) else None)
     if on_error == "skip":
         found, said = found.where(found[REASON].isNull()), ()
     return found.select(EVENT_ID, SUBSCRIPTION_ID, VERSION, *map(quoted, (*keep, *more)), *said)
@@ -189,15 +210,16 @@ def call_statistics(
         limits=limits,
         operators=operators,
     )
-    check_needed(index.engine.needed_operators(), KnownOperators(), "the index")
-    attributes = _attributes(events, column, index, False, graph)
+    facts = Facts.of_index(index, changing=False)
+    check_needed(facts.operators, KnownOperators(), "the index")
+    attributes = _attributes(events, column, facts.attributes, graph)
     graphs = None
     if index.engine.reads_graphs():
         graphs = _graphs(events, graph, graph_format, required=True)
     needed = tuple(dict.fromkeys([*attributes, event_id, *([graphs[0]] if graphs else [])]))
     task = MatchTask(
         source, needed, event_id, tuple(attributes), form_of(events, column), (),
-        _schema(events, needed, event_id, (), index, (), ()), None, index.engine.limits,
+        _schema(events, needed, event_id, (), facts.columns, (), ()), None, facts.limits,
         tuple(operators), graph=graphs,
     )  # fmt: skip
     return summed(_numbered(events, task), CallTask(task))
@@ -229,13 +251,12 @@ def _schema(
     needed: Sequence[str],
     event_id: str,
     keep: Sequence[str],
-    index: Index,
+    theirs: pa.Schema,
     columns: Sequence[str],
     texts: Sequence[str],
 ) -> pa.Schema:
     """The columns that a worker returns: those of the event, those of the subscription, texts."""
     types = arrow_schema(events.select(*map(quoted, needed)), EVENTS)
-    theirs = index.columns.schema
     return pa.schema(
         [
             pa.field(EVENT_ID, types.field(event_id).type),
@@ -246,7 +267,36 @@ def _schema(
     )
 
 
-def _mapped(events: DataFrame, task: MatchTask) -> DataFrame:
+class Facts(NamedTuple):
+    """What must be known of subscriptions before events meet them."""
+
+    columns: pa.Schema
+    attributes: frozenset[str] | None
+    """The attributes they speak of; None if any may matter."""
+    reads_graphs: bool | None
+    """Whether some have graph patterns; None if some may, later."""
+    operators: Mapping[str, str]
+    limits: Limits
+
+    @classmethod
+    def of_index(cls, index: Index, *, changing: bool) -> Facts:
+        """Those of an index, whose subscriptions may change."""
+        engine = index.engine
+        return cls(
+            index.columns.schema,
+            None if changing else engine.attributes(),
+            None if changing else engine.reads_graphs(),
+            engine.needed_operators(),
+            engine.limits,
+        )
+
+    @classmethod
+    def of_shards(cls, shards: Shards) -> Facts:
+        """Those of all shards."""
+        return cls(shards.schema, shards.attributes, False, shards.operators, shards.limits)
+
+
+def _mapped(events: DataFrame, task: MatchTask, shards: Shards | None = None) -> DataFrame:
     """What a task finds; if it is a stream, Spark counts matches and rejected events."""
     from pyspark.sql import functions
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -254,7 +304,11 @@ def _mapped(events: DataFrame, task: MatchTask) -> DataFrame:
     def tamis_match(batches: Batches) -> Batches:
         return task(batches)
 
-    found = _numbered(events, task).mapInArrow(tamis_match, from_arrow_schema(task.schema))
+    numbered = _numbered(events, task)
+    if shards is None:
+        found = numbered.mapInArrow(tamis_match, from_arrow_schema(task.schema))
+    else:
+        found = routed(numbered, task, shards)
     if events.isStreaming:
         reason = functions.lit(None) if task.on_error == "fail" else functions.col(REASON)
         matches = functions.count_if(reason.isNull()).alias("matches")
@@ -342,9 +396,9 @@ def _graphs(
 
 
 def _attributes(
-    events: DataFrame, column: str | None, index: Index, changing: bool, graph: str | None
+    events: DataFrame, column: str | None, asked: frozenset[str] | None, graph: str | None
 ) -> Sequence[str]:
-    """The columns that workers need: those that subscriptions use, or all if these may change.
+    """The columns that workers need: those that subscriptions ask for, or all if any may matter.
 
     Checks their types, so that you learn of unsupported ones before the job starts.
     """
@@ -352,7 +406,6 @@ def _attributes(
         form_of(events, column)
         names = [column]
     else:
-        asked = None if changing else index.engine.attributes()
         columns = [name for name in events.columns if name != graph]
         names = [name for name in columns if asked is None or name in asked]
         check_no_variants(events, names)

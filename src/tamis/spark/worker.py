@@ -95,19 +95,19 @@ class MatchTask(NamedTuple):
             name, format = self.graph
             reading = reading.with_graphs(batch[name], format, index.engine.limits)
         if self.on_error == "fail":
-            self._check(batch, reading.rejected)
+            self.check(batch, reading.rejected)
             try:
                 for chunk in self._chunks(reading, index):
                     yield from self._found(batch, chunk, None, index)
             except Unreadable:
                 if reading.graphs is not None:
-                    self._check(batch, reading.graphs.problems())
+                    self.check(batch, reading.graphs.problems())
                 raise
             return
         reading, chunks = self._readable(reading, index)
         for chunk in chunks:
             yield from self._found(batch, chunk, reading.rows, index)
-        yield from self._rejected(batch, sorted(reading.rejected.items()))
+        yield from self.rejections(batch, sorted(reading.rejected.items()))
 
     def _of_documents(self, batch: pa.RecordBatch, documents: Documents, index: Index) -> Batches:
         for found in index.documents.chunks(documents, self.limit, 1):
@@ -115,12 +115,12 @@ class MatchTask(NamedTuple):
             for row in found.blank.tolist():
                 rejected[row] = "no JSON: an empty document"
             if self.on_error == "fail":
-                self._check(batch, rejected)
+                self.check(batch, rejected)
             for chunk in index.engine.chunks(found.pairs):
                 yield from self._found(batch, chunk, None, index)
-            yield from self._rejected(batch, sorted(rejected.items()))
+            yield from self.rejections(batch, sorted(rejected.items()))
 
-    def _check(self, batch: pa.RecordBatch, rejected: Mapping[int, str]) -> None:
+    def check(self, batch: pa.RecordBatch, rejected: Mapping[int, str]) -> None:
         """Raise if there is an event that cannot be read, or not be decided."""
         for row, reason in rejected.items():
             raise EventError(f"the event {batch[self.event_id][row].as_py()!r}: {reason}")
@@ -155,8 +155,8 @@ class MatchTask(NamedTuple):
             for pair in chunk.incomplete
         ]
         if self.on_error == "fail":
-            self._check(batch, dict(undecided))
-        yield from self._rejected(batch, undecided)
+            self.check(batch, dict(undecided))
+        yield from self.rejections(batch, undecided)
 
     def _matched(
         self, batch: pa.RecordBatch, chunk: Matches, rows: Rows | None, index: Index
@@ -176,7 +176,7 @@ class MatchTask(NamedTuple):
         arrays = [column.cast(kind) for column, kind in fields]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _rejected(self, batch: pa.RecordBatch, rejected: Sequence[tuple[int, str]]) -> Batches:
+    def rejections(self, batch: pa.RecordBatch, rejected: Sequence[tuple[int, str]]) -> Batches:
         """The rows of rejected events, which have nothing of a subscription."""
         if not rejected:
             return

@@ -45,7 +45,7 @@ from tamis.spark.worker import declare
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = "the table of subscriptions"
+TABLE = "the table of subscriptions"
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -91,33 +91,33 @@ def build(
 ) -> tuple[Engine, pa.Table, pa.Table]:
     """The engine, the columns by slot, and the rejected rows."""
     names = subscriptions.schema.names
-    _check(names, columns)
+    check_table(names, columns)
     version = [VERSION] if VERSION in names else []
     wanted = list(dict.fromkeys([ID, SUBSCRIPTION, *version, *columns]))
     if isinstance(subscriptions, pa.Table):
         table = subscriptions.select(wanted)
-        fields = _column_fields(table.schema)
+        fields = column_fields(table.schema)
         reader = settings.reader()
         parts = (part for batch in table.to_batches() for part in read_parts(reader, batch))
-        return _merged(settings.engine(), parts, fields)
+        return merged(settings.engine(), parts, fields)
     rows = subscriptions.select(*map(quoted, wanted))
-    fields = _column_fields(arrow_schema(rows, _TABLE))
+    fields = column_fields(arrow_schema(rows, TABLE))
     blocks = rows.mapInArrow(_reader(settings), "block binary").persist()
     try:
-        return _merged(settings.engine(), _parts(blocks), fields)
+        return merged(settings.engine(), _parts(blocks), fields)
     finally:
         blocks.unpersist()
 
 
-def _check(names: Sequence[str], columns: Sequence[str]) -> None:
-    check_distinct(names, _TABLE)
-    check_present(names, [ID, SUBSCRIPTION, *columns], _TABLE)
+def check_table(names: Sequence[str], columns: Sequence[str]) -> None:
+    check_distinct(names, TABLE)
+    check_present(names, [ID, SUBSCRIPTION, *columns], TABLE)
     for name in columns:
         if name in (ID, SUBSCRIPTION_ID, VERSION, EVENT_ID):
-            raise TamisError(f"the name {name!r} is reserved in matches: rename it in {_TABLE}")
+            raise TamisError(f"the name {name!r} is reserved in matches: rename it in {TABLE}")
 
 
-def _column_fields(schema: pa.Schema) -> pa.Schema:
+def column_fields(schema: pa.Schema) -> pa.Schema:
     """The columns by slot: the id, the version (nulls if the table has no such column), and those
     you asked for. Strings are large strings, so that one array can hold them all."""
     for name, holds, what in (
@@ -126,7 +126,7 @@ def _column_fields(schema: pa.Schema) -> pa.Schema:
     ):
         if not holds(schema.field(name).type):
             kind = schema.field(name).type
-            raise TamisError(f"column {name!r} of {_TABLE} must be {what}, not {kind}: cast it")
+            raise TamisError(f"column {name!r} of {TABLE} must be {what}, not {kind}: cast it")
     fields = [pa.field(SUBSCRIPTION_ID, _large(schema.field(ID).type))]
     kind = schema.field(VERSION).type if VERSION in schema.names else pa.int64()
     fields.append(pa.field(VERSION, _large(kind)))
@@ -182,7 +182,7 @@ def _parts(blocks: DataFrame) -> Iterator[ParsedPart]:
         yield pickle.loads(row[0])
 
 
-def _merged(
+def merged(
     engine: Engine, parts: Iterator[ParsedPart], fields: pa.Schema
 ) -> tuple[Engine, pa.Table, pa.Table]:
     tables: list[pa.Table] = []

@@ -207,15 +207,7 @@ class Index:
 
     def complaint(self) -> str:
         """A message about the rejected rows."""
-        count = self.rejected.num_rows
-        first = [
-            f"  id {row['id']!r}: {row['error'].splitlines()[0]}"
-            for row in self.rejected.slice(0, 3).to_pylist()
-        ]
-        more = [f"  and {count - 3:,} more"] if count > 3 else []
-        rejected = "subscription was" if count == 1 else "subscriptions were"
-        lines = [f"{count:,} {rejected} rejected:", *first, *more]
-        return "\n".join(lines)
+        return complaint(self.rejected)
 
     def __len__(self) -> int:
         return len(self.engine)
@@ -230,6 +222,18 @@ def rejected_rows(ids: Any, texts: Any, errors: Any, id_type: Any) -> pa.Table:
     kinds = {ID: id_type, SUBSCRIPTION: pa.large_string(), "error": pa.large_string()}
     columns = [pa.array(each, kind) for each, kind in zip((ids, texts, errors), kinds.values())]
     return pa.table(dict(zip(kinds, columns)))
+
+
+def complaint(rejected: pa.Table) -> str:
+    """A message about rejected subscriptions."""
+    count = rejected.num_rows
+    first = [
+        f"  id {row['id']!r}: {row['error'].splitlines()[0]}"
+        for row in rejected.slice(0, 3).to_pylist()
+    ]
+    more = [f"  and {count - 3:,} more"] if count > 3 else []
+    said = "subscription was" if count == 1 else "subscriptions were"
+    return "\n".join([f"{count:,} {said} rejected:", *first, *more])
 
 
 def one_chunk(column: Any) -> pa.Array[Any]:
