@@ -148,7 +148,7 @@ class Work:
         if self.quiet is None:
             return matches
         with _timed(report, "throttle"):
-            passed = self.quiet.passed(matches, report.number, now)
+            passed = self.quiet.selection(matches, report.number, now)
             cached.append(passed.cached)
             report.throttled = report.matches - passed.kept
         return passed.matches

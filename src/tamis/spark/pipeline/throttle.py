@@ -74,7 +74,7 @@ class Throttle:
         return None if self.once else round(self.every * _MICROSECONDS)
 
 
-class Passed(NamedTuple):
+class Selection(NamedTuple):
     """The matches of a micro-batch that are not held back."""
 
     matches: DataFrame
@@ -91,7 +91,7 @@ class QuietSubscriptions:
         self._storage = storage
         self.throttle = throttle
 
-    def passed(self, matches: DataFrame, batch: int, now: int) -> Passed:
+    def selection(self, matches: DataFrame, batch: int, now: int) -> Selection:
         """The matches that are not held back; ``now`` is in microseconds.
 
         Writes what is quiet after this batch.
@@ -111,7 +111,7 @@ class QuietSubscriptions:
         latest, count = timed.agg(F.max(_AT)).collect()[0][0], found.count()
         delay = round(self.throttle.delay * _MICROSECONDS)
         self._write(found, state, batch, before if latest is None else max(before, latest - delay))
-        return Passed(found.drop(_AT, _LAST), found, count)
+        return Selection(found.drop(_AT, _LAST), found, count)
 
     def _watermark(self, batch: int) -> int:
         """The watermark after a micro-batch; the beginning of time if there is none."""

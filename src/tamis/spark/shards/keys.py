@@ -65,7 +65,7 @@ class Keys(NamedTuple):
 
 def keys_of(block: Block, axes: Sequence[KeyAxis], reader: SubscriptionReader) -> Keys:
     """The keys of the rows of a block."""
-    gathered = _Gathered(axes)
+    gathered = _RowKeys(axes)
     for shape, places, columns in block.groups:
         gathered.add_rows(places, [(shape, np.arange(len(places)), columns)])
     places, conjuncts = block.conjunctions
@@ -84,7 +84,7 @@ def _cover(block: Block, place: int, reader: SubscriptionReader) -> Cover | None
         return None  # whoever compiles it says why
 
 
-class _Gathered:
+class _RowKeys:
     """Rows and their keys, as they are found."""
 
     def __init__(self, axes: Sequence[KeyAxis]) -> None:
