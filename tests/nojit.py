@@ -73,7 +73,7 @@ SELECTION = {
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "tamis"
-_DECORATED = re.compile(r"^\s*@(?:kernel|brief)$", re.MULTILINE)
+_DECORATED = re.compile(r"^\s*@(?:kernel|brief)(?:\(allocates=False\))?$", re.MULTILINE)
 _WRAPS = "ignore:overflow encountered:RuntimeWarning"
 """Hashes multiply integers that wrap around; compiled, they do so in silence."""
 _CALLED: set[str] = set()
@@ -96,7 +96,7 @@ def selection_for(module: str) -> str | None:
     return SELECTION.get(module)
 
 
-def _noted(function: Callable[..., Any]) -> Callable[..., Any]:
+def _noted(function: Callable[..., Any], *_: bool, **_options: bool) -> Callable[..., Any]:
     """A kernel in plain Python that notes its module when it is called."""
     module = (function.__module__ or "").removeprefix("tamis.")
 
@@ -112,7 +112,7 @@ class Record:
     """Gathers the modules that were executed, by all workers, and fails if one is missing."""
 
     def __init__(self) -> None:
-        jit.kernel = jit.brief = _noted  # type: ignore[assignment]
+        jit._compiled = _noted
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Hand over what was called, or look at it."""
