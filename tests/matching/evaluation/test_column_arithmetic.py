@@ -109,6 +109,14 @@ def test_columns_of_other_types(sieve: Any, scan: Any, column: Any) -> None:
     _check(sieve, scan, table, table)
 
 
+def test_columns_that_are_not_there(sieve: Any, scan: Any) -> None:
+    for names in ("a", "b", "ac", "x"):
+        table = pa.table({name: [0, 3, 9] for name in names})
+        _check(sieve, scan, table, table)
+        part = table.slice(1, 1)
+        _check(sieve, scan, part, part)
+
+
 def test_the_oracle_is_not_asked_about_ordinary_numbers(
     sieve: Any, scan: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,15 +92,17 @@ def _numbers(term: Operand, number: Int32s, points: Points) -> Numbers:
     assert isinstance(term, Attribute)
     index = points.values[term.path][number]
     bound = np.flatnonzero(index >= 0)
-    leaves = points.leaves[term.path]
-    if isinstance(leaves, list):
-        found = _of_values([leaves[i] for i in index[bound].tolist()])
-    else:
-        found = numbers_of_array(decoded(leaves).take(pa.array(index[bound])))
+    found = _of_leaves(points.leaves[term.path], index[bound]) if len(bound) else _of_values([])
     values = np.zeros(len(number), found.values.dtype)
     state = np.full(len(number), NOTHING, np.int8)
     values[bound], state[bound] = found
     return Numbers(values, state)
+
+
+def _of_leaves(leaves: Any, index: Int32s) -> Numbers:
+    if isinstance(leaves, list):
+        return _of_values([leaves[i] for i in index.tolist()])
+    return numbers_of_array(decoded(leaves).take(pa.array(index)))
 
 
 def _calculated(symbol: str, left: Numbers, right: Numbers) -> Numbers:
