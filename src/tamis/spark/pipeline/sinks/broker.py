@@ -75,7 +75,7 @@ class Broker:
             functions.first("event").alias("event"),
             functions.collect_set("subscription").alias("subscriptions"),
         )
-        deliver = _Deliver(self.address, self.key, rows.pipeline)
+        deliver = _Deliver(self.address, self.key, rows.name)
         found.foreachPartition(deliver)  # type: ignore[arg-type]
 
 
@@ -84,7 +84,7 @@ class _Deliver(NamedTuple):
 
     address: str
     key: str
-    pipeline: str
+    source: str
 
     def __call__(self, rows: Iterator[Row]) -> None:
         with Client(self.address, key=self.key) as client:
@@ -92,4 +92,4 @@ class _Deliver(NamedTuple):
 
     def _delivery(self, row: Row) -> Delivery:
         event = json.loads(row["event"])
-        return Delivery(row["id"], event, sorted(row["subscriptions"]), self.pipeline)
+        return Delivery(row["id"], event, sorted(row["subscriptions"]), self.source)

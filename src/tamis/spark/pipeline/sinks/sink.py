@@ -28,6 +28,11 @@ class BatchRows:
     key: tuple[str, ...]
     """The columns that identify a row."""
 
+    @property
+    def name(self) -> str:
+        """The name of the pipeline, which stays when it starts again in another folder."""
+        return self.pipeline.rpartition("-")[0]
+
 
 class Sink(Protocol):
     """Writes the rows of micro-batches, each of them once."""
