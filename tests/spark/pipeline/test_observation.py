@@ -17,7 +17,8 @@ from tamis.spark.pipeline.view import View
 
 def report(number: int) -> BatchReport:
     times = {"subscriptions": 0.1, "match": 0.5, "parquet": 0.25}
-    return BatchReport(number, 3, 7, 20, 2, 1_000, 1.0, times, 40)
+    counts = {"matches": 20, "throttled": 5, "rejected": 2, "events": 1_000}
+    return BatchReport(number, 3, 7, **counts, seconds=1.0, times=times, behind=40)
 
 
 def test_metrics_are_served() -> None:
@@ -30,6 +31,7 @@ def test_metrics_are_served() -> None:
         for line in (
             'tamis_pipeline_events_total{pipeline="alerts"} 2000.0',
             'tamis_pipeline_matches_total{pipeline="alerts"} 40.0',
+            'tamis_pipeline_throttled_matches_total{pipeline="alerts"} 10.0',
             'tamis_pipeline_rejected_events_total{pipeline="alerts"} 4.0',
             'tamis_pipeline_batch_seconds_count{pipeline="alerts"} 2.0',
             'tamis_pipeline_step_seconds_total{pipeline="alerts",step="match"} 1.0',
