@@ -18,7 +18,15 @@ from tamis.broker import (
     Quotas,
     Role,
 )
-from tamis.errors import BusyError, ForbiddenError, LimitError, QuotaError, SubscriptionError
+from tamis.errors import (
+    AuthenticationError,
+    BusyError,
+    ForbiddenError,
+    LimitError,
+    QuotaError,
+    SubscriptionError,
+    UnavailableError,
+)
 from tests.broker.conftest import ALL, Clock, bodies
 
 
@@ -59,6 +67,47 @@ def test_retention_by_size(url: str, clock: Clock) -> None:
         assert page.gap.count + len(page.notifications) == 20
         assert bodies(page)[-1]["a"] == 20
         assert len(page.notifications) == 10
+
+
+def test_housekeeping_goes_on_until_all_is_done(url: str, clock: Clock) -> None:
+    settings = BrokerSettings(
+        anonymous=ALL, retention=100.0, warning=40.0, lease=200.0, housekeeping=3_600.0
+    )
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        made = [broker.subscribe(NewSubscription("a = 0", id=f"s{n}"), me) for n in range(2_500)]
+        ticket = made[-1].result().ticket
+        broker.publish([Publication({"a": n}) for n in range(4_500)], me).result()
+        clock.now += 170.0
+        assert broker.keep_house().result(), "2,000 events go, and 1,000 are warned"
+        while broker.keep_house().result():
+            pass
+        assert broker.events(me) == []
+        assert broker.stats()["event_bytes"] == 0
+        page = broker.read("s2499", me, ticket=ticket)
+        assert [each.kind for each in page.notifications] == ["expiring"]
+        clock.now += 40.0
+        assert broker.keep_house().result()
+        assert broker.stats()["subscriptions"] == 500
+        assert not broker.keep_house().result()
+        assert broker.stats()["subscriptions"] == 0
+
+
+def test_a_page_has_only_so_many_bytes(url: str, clock: Clock) -> None:
+    settings = BrokerSettings(anonymous=ALL, page_bytes=10_000)
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        ticket = broker.subscribe(NewSubscription("n >= 0", id="s"), me).result().ticket
+        for n, size in enumerate((4_000, 4_000, 4_000, 50_000, 50_000, 10)):
+            broker.publish([Publication({"n": n, "text": "x" * size})], me).result()
+        seen, after = [], 0
+        while True:
+            page = broker.read("s", me, ticket=ticket, after=after)
+            seen.append([each["n"] for each in bodies(page)])
+            after = page.position
+            if not page.more:
+                break
+        assert seen == [[0, 1], [2], [3], [4], [5]]
 
 
 def test_a_slow_consumer_loses_only_its_own(url: str, clock: Clock) -> None:
@@ -262,6 +311,50 @@ def test_quotas(broker: Broker) -> None:
     broker.subscribe(NewSubscription("a = 3"), me).result()
 
 
+def test_quotas_hold_whoever_has_the_ticket(url: str, clock: Clock) -> None:
+    settings = BrokerSettings(operators={"odd": lambda n: n % 2 == 1})
+    with Broker.open(url, settings, clock) as broker:
+        key, _ = broker.create_key("k", ["subscribe"], quotas=Quotas(calls=0)).result()
+        me, nobody = broker.identify(key), broker.anonymous()
+        ticket = broker.subscribe(NewSubscription("a = 1", id="s"), me).result().ticket
+        for by, shown in ((me, None), (nobody, ticket)):
+            with pytest.raises(QuotaError):
+                broker.update("s", by, ticket=shown, subscription="odd(3)")
+        broker.revoke_key(me.key).result()
+        with pytest.raises(QuotaError):
+            broker.update("s", nobody, ticket=ticket, subscription="odd(3)")
+
+
+def test_a_count_of_subscriptions_survives_what_failed(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, _ = broker.create_key("k", ["subscribe"], quotas=Quotas(subscriptions=2)).result()
+    me = broker.identify(key)
+    broker.subscribe(NewSubscription("a = 1", id="one"), me).result()
+    with monkeypatch.context() as patch:
+        patch.setattr(broker._database, "commit", _fail)
+        with pytest.raises(UnavailableError):
+            broker.subscribe(NewSubscription("a = 2", id="lost"), me).result()
+    broker.subscribe(NewSubscription("a = 2", id="two"), me).result()
+    with pytest.raises(QuotaError):
+        broker.subscribe(NewSubscription("a = 3"), me).result()
+
+
+def _fail() -> None:
+    raise UnavailableError("the disk is full")
+
+
+def test_a_revoked_key_is_of_no_use(broker: Broker) -> None:
+    key, stored = broker.create_key("k", ["subscribe"]).result()
+    assert broker.known(key) is None
+    assert broker.identify(key) == broker.known(key) == broker.identify_number(stored.number)
+    broker.revoke_key(stored.number).result()
+    assert broker.known(key) is None
+    for look in (lambda: broker.identify(key), lambda: broker.identify_number(stored.number)):
+        with pytest.raises(AuthenticationError):
+            look()
+
+
 def test_pages_of_subscriptions(broker: Broker) -> None:
     key, _ = broker.create_key("k", ["subscribe"]).result()
     admin, _ = broker.create_key("root", [Role.ADMIN]).result()
@@ -296,6 +389,10 @@ def test_bounded_queues_are_busy(url: str, clock: Clock) -> None:
         assert all(len(future.result()) == 80 for future in futures)
         with pytest.raises(LimitError):
             broker.publish(events * 2, me)
+        heavy = [Publication({"a": "x" * 1_000_000})]
+        with pytest.raises(BusyError):
+            for _ in range(1_000):
+                broker.publish(heavy, me)
 
 
 def test_backup(broker: Broker, me: Identity, tmp_path: Path, clock: Clock) -> None:

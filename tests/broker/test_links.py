@@ -79,8 +79,10 @@ def test_who_may_link(tmp_path: Path) -> None:
         address = f"ws://127.0.0.1:{a.link_port}/"
         publisher, _ = a.create_key("p", ["publish"]).result()
         linker, _ = a.create_key("l", ["link"]).result()
+        other_tenant, _ = a.create_key("x", ["admin"], tenant="x").result()
         for key, name, status in (
-            ("wrong", "b", 401), ("", "b", 401), (publisher, "b", 403), (linker, "stranger", 403)
+            ("wrong", "b", 401), ("", "b", 401), (publisher, "b", 403), (linker, "stranger", 403),
+            (other_tenant, "b", 403),
         ):  # fmt: skip
             headers = {"Authorization": f"Bearer {key}", "Tamis-Broker": name}
             with pytest.raises(InvalidStatus) as error:

@@ -71,6 +71,7 @@ def test_every_page_is_protected(served: Served, browser: httpx.Client) -> None:
     flags = login.headers["set-cookie"].lower()
     assert "httponly" in flags
     assert "samesite=strict" in flags
+    assert browser.post("/login", data={"key": "x" * 5_000}).status_code == 413
     for path in PAGES:
         page = browser.get(path)
         assert page.status_code == 200, path

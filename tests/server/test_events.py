@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tamis.broker import BrokerSettings, Role
 from tamis.model.schema.schema import Schema
+from tamis.server import event_bodies
+from tamis.server.handlers import events
+from tests.broker.conftest import eventually
 from tests.server.conftest import Serve, Served
 
 
@@ -189,6 +194,56 @@ def test_large_bodies_are_refused_before_they_are_read(serve: Serve) -> None:
     many = served.http.post("/v1/events", json=[{}] * 11)
     assert many.status_code == 422
     assert "NDJSON" in many.json()["detail"]
+
+
+def test_long_bodies_are_bounded_together(serve: Serve) -> None:
+    served = serve(receiving_bytes=100_000)
+    long = served.http.post("/v1/events", json={"text": "x" * 200_000})
+    assert long.status_code == 429
+    assert int(long.headers["retry-after"]) >= 1
+    for _ in range(3):
+        assert served.http.post("/v1/events", json={"text": "x" * 150_000}).status_code == 200
+    line = json.dumps({"text": "x" * 2_000_000}).encode() + b"\n"
+    headers = {"Content-Type": "application/x-ndjson"}
+    for content, status in ((line, 429), (b'{"a": 1}\n' * 30_000, 200)):
+        assert (
+            served.http.post("/v1/events", content=content, headers=headers).status_code == status
+        )
+
+
+def test_lines_are_published_as_they_arrive(served: Served) -> None:
+    served.subscribe("n >= 0", id="all")
+    arrived = []
+
+    def lines():
+        for n in range(3):
+            yield json.dumps({"n": n}).encode() + b"\n"
+            arrived.append(eventually(lambda: events_of(served, "all")[len(arrived) :]))
+
+    headers = {"Content-Type": "application/x-ndjson"}
+    with served.client(served.key) as publisher:
+        answer = publisher.post("/v1/events", content=lines(), headers=headers)
+    assert answer.json()["published"] == 3
+    assert arrived == [[{"n": 0}], [{"n": 1}], [{"n": 2}]]
+
+
+def test_a_long_body_keeps_nobody_waiting(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+    read = event_bodies.publications
+
+    def slow(*arguments):
+        begun.set()
+        assert may_go_on.wait(200)
+        return read(*arguments)
+
+    monkeypatch.setattr(events, "publications", slow)
+    with ThreadPoolExecutor(1) as pool:
+        posted = pool.submit(served.http.post, "/v1/events", json={"text": "x" * 50_000})
+        assert begun.wait(200)
+        with served.client(served.key) as other:
+            assert other.get("/v1/subscriptions").status_code == 200
+        may_go_on.set()
+        assert posted.result().status_code == 200
 
 
 def test_anonymous_publishing_is_a_setting(serve: Serve) -> None:

@@ -129,6 +129,8 @@ class Broker:
         """Read again what a transaction that failed has changed in memory. If the connection was
         lost while it was committed, it may be there nonetheless, with its notifications."""
         self._state.restore(touched)
+        self._subscriptions.forget()
+        self._keys.forget()
         self._delivery.load()
         self._delivery.notify_all()
         self._webhooks.start()
@@ -163,6 +165,10 @@ class Broker:
     def identify(self, key: str | None) -> Identity:
         """Who has a key; None is the anonymous."""
         return self._keys.identify(key)
+
+    def known(self, key: str) -> Identity | None:
+        """Who has a key, if that can be said without the store."""
+        return self._keys.known(key)
 
     def identify_number(self, number: int) -> Identity:
         """Who has the key of a number: sessions remember that, and not the key."""
@@ -224,10 +230,8 @@ class Broker:
         """Change a subscription in place; its id, ticket and notifications stay."""
         row = self._authorized(id, by, ticket)
         change = self._subscriptions.checked_change(
-            row.number,
-            row.id,
-            row.tenant,
-            by,
+            row,
+            self._keys.quotas(row.owner),
             subscription=subscription,
             dialect=dialect,
             metadata=metadata,
@@ -308,8 +312,7 @@ class Broker:
     def publish(self, publications: Sequence[Publication], by: Identity) -> Future[list[Outcome]]:
         """Publish events: all of them, or none. They see the subscriptions acknowledged before."""
         request = self._publications.prepared(publications, by)
-        weight = max(1, len(request.publications))
-        return self._writer.submit(self._publications.publish, request, weight)
+        return self._writer.submit(self._publications.publish, request, request.weight)
 
     # Notifications.
 
@@ -405,8 +408,9 @@ class Broker:
 
     # The broker itself.
 
-    def keep_house(self) -> Future[None]:
-        """Look at leases, retention and the index now, not only once in a while."""
+    def keep_house(self) -> Future[bool]:
+        """Look at leases, retention and the index now, not only once in a while; whether there was
+        more to do than fits into one transaction."""
         return self._writer.submit(self._house.keep, None)
 
     def retry_undecided(self) -> int:

@@ -89,12 +89,28 @@ class DeliveryDesk:
         limit = min(limit, state.settings.page)
         start = max(row.acknowledged, after or 0)
         positions = state.queues.after(row.number, start, limit + 1)
-        taken = positions[:limit]
+        taken = self._fitting(positions[:limit])
         behind = row.acknowledged <= row.lost_upto if after is None else after < row.lost_upto
         gap = Gap(row.lost, row.lost_upto) if row.lost and behind else None
         notifications = self.notifications(row, taken)
-        more = len(positions) > limit
+        more = len(positions) > len(taken)
         return Page(notifications, taken[-1] if taken else start, more, gap)
+
+    def _fitting(self, positions: list[int]) -> list[int]:
+        """As many of the first notifications as fit into a page with their events."""
+        left = self._state.settings.page_bytes
+        for first in range(0, len(positions), _AT_ONCE):
+            part = positions[first : first + _AT_ONCE]
+            rows = self._state.database.read(
+                "select m.sequence, e.size from matches m join events e on e.sequence = m.event "
+                f"where m.sequence in ({places(len(part))}) order by m.sequence",
+                part,
+            )
+            for position, size in rows:
+                left -= size
+                if left < 0:
+                    return positions[: max(1, positions.index(position))]
+        return positions
 
     def notifications(self, row: SubscriptionRow, positions: Sequence[int]) -> list[Notification]:
         """The notifications at some positions, which ascend; retention may have removed some."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tamis.broker.dialects import text_of
-from tamis.broker.records import Identity, Role, StoredEvent
+from tamis.broker.records import Identity, Quotas, Role, StoredEvent
 from tamis.broker.state import EVENT_COLUMNS, State, stored_event
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.rows import Subscription
@@ -41,13 +41,13 @@ def dry_run(
     subscription: Any,
     dialect: str,
     last: int,
-    check_calls: Callable[[list[Call], Identity], None],
+    check_calls: Callable[[list[Call], Quotas], None],
 ) -> list[DryRun]:
     """Try a subscription on the last events that a key may see; nothing is kept of it."""
     events = recent_events(state, by, last)
     text, _ = text_of(subscription, dialect, state.settings)
     _, calls = state.catalog.check(by.tenant, "dry-run", text)
-    check_calls(calls, by)
+    check_calls(calls, by.quotas)
     subscriptions = state.catalog.engine(by.tenant).subscriptions
     tried = Subscription("dry-run", text, subscriptions.reader.parse(text))
     found = []

@@ -48,18 +48,18 @@ class Housekeeper:
         self._is_closing.set()
         self._thread.join()
 
-    def keep(self, transaction: Transaction, requests: list[None]) -> list[None]:
-        """Look at everything, in the writer's transaction."""
-        self._retention.warn(transaction)
-        self._subscriptions.expire(transaction, _EXPIRED_AT_ONCE)
+    def keep(self, transaction: Transaction, requests: list[None]) -> list[bool]:
+        """Look at everything, in the writer's transaction; whether something is left to do."""
+        has_more = self._retention.warn(transaction)
+        has_more |= self._subscriptions.expire(transaction, _EXPIRED_AT_ONCE) == _EXPIRED_AT_ONCE
         self._retention.shorten(transaction)
-        self._retention.cut(transaction)
+        has_more |= self._retention.cut(transaction)
         self._index.save_if_many(transaction)
         transaction.database.execute(
             "delete from requests where created < ?",
             (transaction.now - self._state.settings.idempotency,),
         )
-        return [None for _ in requests]
+        return [has_more for _ in requests]
 
     def _run(self) -> None:
         while not self._is_closing.wait(self._state.settings.housekeeping):

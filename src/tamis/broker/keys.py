@@ -39,38 +39,45 @@ class KeyDesk:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._known: dict[str, Identity] = {}
+        self._known: dict[bytes | int, Identity] = {}
+        """Keys that were seen lately, by hash and by number. When a key is revoked, an empty one
+        takes its place, so that a thread that looked before does not put the key back."""
 
     def identify(self, key: str | None) -> Identity:
         """Who has a key; without one, the anonymous."""
         settings = self._state.settings
         if key is None:
             return Identity("default", settings.anonymous, quotas=settings.quotas)
-        hashed = self._state.tokens.hash(key)
-        name = hashed.hex()
-        known = self._known.get(name)
-        if known is None:
+        return self._identify("hash", self._state.tokens.hash(key))
+
+    def known(self, key: str) -> Identity | None:
+        """Who has a key, if it was seen lately."""
+        return self._known.get(self._state.tokens.hash(key))
+
+    def identify_number(self, number: int) -> Identity:
+        """Who has the key of a number, for sessions that a key began."""
+        return self._identify("number", number)
+
+    def _identify(self, column: str, value: bytes | int) -> Identity:
+        known = self._known
+        identity = known.get(value)
+        if identity is None:
             rows = self._state.database.read(
-                f"select {_COLUMNS} from api_keys where hash = ?", (hashed,)
+                f"select {_COLUMNS} from api_keys where {column} = ?", (value,)
             )
             if not rows or rows[0][5]:
                 raise AuthenticationError("unknown or revoked key")
             found = _stored(rows[0])
-            known = Identity(found.tenant, found.roles, found.number, found.name, found.quotas)
-            if len(self._known) >= _KNOWN:
-                self._known.clear()
-            self._known[name] = known
-        return known
+            identity = Identity(found.tenant, found.roles, found.number, found.name, found.quotas)
+            if len(known) >= _KNOWN:
+                known.clear()
+            known[value] = identity
+        return identity
 
-    def identify_number(self, number: int) -> Identity:
-        """Who has the key of a number, for sessions that a key began."""
-        rows = self._state.database.read(
-            f"select {_COLUMNS} from api_keys where number = ?", (number,)
-        )
-        if not rows or rows[0][5]:
-            raise AuthenticationError("unknown or revoked key")
-        found = _stored(rows[0])
-        return Identity(found.tenant, found.roles, found.number, found.name, found.quotas)
+    def quotas(self, number: int) -> Quotas:
+        """The quotas of a key, also if it was revoked; 0 is the anonymous."""
+        rows = self._state.database.read("select quotas from api_keys where number = ?", (number,))
+        return Quotas(**json.loads(rows[0][0])) if rows else self._state.settings.quotas
 
     def has_any(self) -> bool:
         """Whether there is a key, of whatever tenant."""
@@ -120,8 +127,12 @@ class KeyDesk:
                 (number, tenant),
             )
             results.append(None if rows else UnknownIdError(f"there is no key {number}"))
-        transaction.after.append(self._known.clear)
+        transaction.after.append(self.forget)
         return results
+
+    def forget(self) -> None:
+        """Look keys up again."""
+        self._known = {}
 
     def all(self, tenant: str) -> list[StoredKey]:
         """The keys of a tenant."""

@@ -135,6 +135,8 @@ class Listener:
             return connection.respond(401, f"{error}\n")
         if identity.key == 0 or not identity.may(Role.LINK):
             return connection.respond(403, "this key may not link brokers\n")
+        if identity.tenant != self._links.tenant:  # a neighbour receives this tenant's events
+            return connection.respond(403, "this key is of a tenant that is not linked\n")
         if request.headers.get(NAME, "") not in self._links.neighbours:
             return connection.respond(403, f"not a neighbour of {self._links.name}\n")
         return None

@@ -73,8 +73,8 @@ class Links:
         """``publish`` stores events and returns a future, ``forget`` removes outgoing ones."""
         self.name, self._state = name, state
         self._publish, self._forget = publish, forget
-        self._tenant = state.settings.link_tenant
-        self._identity = Identity(self._tenant, frozenset({Role.PUBLISH}), OVERLAY, "overlay")
+        self.tenant = state.settings.link_tenant
+        self._identity = Identity(self.tenant, frozenset({Role.PUBLISH}), OVERLAY, "overlay")
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._sends: dict[str, Send] = {}
         self._texts: dict[str, str] = {}
@@ -100,7 +100,7 @@ class Links:
         self._overlay.advertise(f"{self.name}/anything", parse(_ANYTHING), time.monotonic())
         rows = self._state.database.read(
             "select number, text from subscriptions where tenant = ? and enabled = 1",
-            (self._tenant,),
+            (self.tenant,),
         )
         for number, text in rows:
             self._enter(number, text)
@@ -134,7 +134,7 @@ class Links:
 
     def changed(self, touched: Iterable[tuple[str, int]]) -> None:
         """Subscriptions were changed, and that is durable."""
-        numbers = [number for tenant, number in touched if tenant == self._tenant]
+        numbers = [number for tenant, number in touched if tenant == self.tenant]
         if numbers:
             self._inbox.put(numbers)
 
@@ -219,7 +219,7 @@ class Links:
                 self._enter(number, text)
 
     def _enter(self, number: int, text: str) -> None:
-        expression = self._state.catalog.engine(self._tenant).subscriptions.reader.parse(text)
+        expression = self._state.catalog.engine(self.tenant).subscriptions.reader.parse(text)
         self._overlay.subscribe(self._id(number), expression, time.monotonic())
         self._texts[str(number)] = text
 

@@ -25,6 +25,7 @@ from tamis.model.limits import check_limit
 
 _AT_ONCE = 500
 """Ids that are looked up in one query."""
+_HEAVY = 4_096
 _ID = 1_000
 """Characters of an event's id, and of its source."""
 
@@ -49,6 +50,12 @@ class PublishRequest:
 
     publications: list[CheckedPublication]
     by: Identity
+
+    @property
+    def weight(self) -> int:
+        """What it counts for in the queue: an event, and each 4 KiB of one, is 1."""
+        sizes = (len(each.body) + len(each.graph or "") for each in self.publications)
+        return 1 + sum(1 + size // _HEAVY for size in sizes)
 
 
 class PublicationDesk:

@@ -72,11 +72,11 @@ class Retention:
         self.bytes = int(rows[0][0] or 0)
         """Bytes of events that are kept."""
 
-    def warn(self, transaction: Transaction) -> None:
-        """Tell subscriptions, once for each lease, that it ends soon."""
+    def warn(self, transaction: Transaction) -> bool:
+        """Tell subscriptions, once for each lease, that it ends soon; whether there may be more."""
         ahead = self._state.settings.warning
         if ahead is None:
-            return
+            return False
         rows = transaction.database.execute(
             "select number, tenant from subscriptions where expires <= ? and expires > ? "
             "and warned = 0 order by expires limit ?",
@@ -89,6 +89,7 @@ class Retention:
                 "update subscriptions set warned = 1 where number = ?",
                 [(number,) for number in numbers],
             )
+        return len(rows) == _WARNED_AT_ONCE
 
     def shorten(self, transaction: Transaction) -> None:
         """Take the oldest notifications from subscriptions that let too many wait, so that nobody
@@ -107,14 +108,16 @@ class Retention:
         # All queues are looked at again when there is a tenth more, so that it costs little.
         self._shorten_at = max(self._state.settings.queue, int(1.1 * queues.waiting))
 
-    def cut(self, transaction: Transaction) -> None:
-        """Remove the oldest events and notifications, as far as the settings say."""
+    def cut(self, transaction: Transaction) -> bool:
+        """Remove the oldest events and notifications, as far as the settings say; whether there may
+        be more of them than one transaction removes."""
         database, settings = transaction.database, self._state.settings
         oldest = transaction.now - settings.retention
         event = self._last_event(transaction, oldest)
         position = self._last_position(transaction, oldest, event)
+        removed = 0
         if position:
-            self._forget(transaction, position)
+            removed = self._forget(transaction, position)
         if event:
             rows = database.execute(
                 "delete from events where sequence <= ? and not exists "
@@ -124,8 +127,10 @@ class Retention:
                 (event,),
             )
             database.execute("delete from undecided where event <= ? and next >= 1e15", (event,))
-            removed = sum(row[0] for row in rows)
-            transaction.after.append(lambda: self._shrink(removed))
+            size = sum(row[0] for row in rows)
+            transaction.after.append(lambda: self._shrink(size))
+            removed = max(removed, len(rows))
+        return removed >= _CUT
 
     def grow(self, size: int) -> None:
         """Note that events came in."""
@@ -164,9 +169,10 @@ class Retention:
             excess -= size // 8
         return last
 
-    def _forget(self, transaction: Transaction, position: int) -> None:
+    def _forget(self, transaction: Transaction, position: int) -> int:
+        """Remove rows of matches up to a position; how many."""
         database = transaction.database
-        database.execute("delete from matches where sequence <= ?", (position,))
+        rows = database.execute("delete from matches where sequence <= ? returning 1", (position,))
         database.execute("delete from dead_letters where position <= ?", (position,))
         numbers, positions = self._state.queues.upto(position)
         order = np.argsort(numbers, kind="stable")
@@ -179,3 +185,4 @@ class Retention:
                 zip(counts.tolist(), lasts.tolist(), distinct.tolist()),
             )
         transaction.after.append(lambda: self._state.queues.cut(position))
+        return len(rows)

@@ -44,13 +44,15 @@ class BrokerSettings:
     waiting: int = 10_000
     """Requests that may wait for the writer."""
     waiting_events: int = 100_000
-    """Events among them."""
+    """Events among them; each 4 KiB of an event counts as another one."""
     batch: int = 10_000
     """Events of one ``publish``."""
     group: int = 2_000
     """Events that are committed together, at most, unless one request has more."""
     page: int = 1_000
     """Notifications or rows of one page."""
+    page_bytes: int = 8 * 2**20
+    """Bytes of the events in one page of notifications, unless its first one has more."""
 
     retention: float = 7 * DAY
     """How long notifications and events are kept."""

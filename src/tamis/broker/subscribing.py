@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tamis.broker.dialects import text_of
-from tamis.broker.records import Identity, NewSubscription, Receipt, Role, Webhook
-from tamis.broker.state import State, gone, subscription_checksum
+from tamis.broker.records import Identity, NewSubscription, Quotas, Receipt, Role, Webhook
+from tamis.broker.state import State, SubscriptionRow, gone, subscription_checksum
 from tamis.broker.webhook_request import check_url
 from tamis.broker.writer import Transaction, one_by_one
 from tamis.engine.rows import checked_metadata
@@ -91,6 +91,9 @@ class SubscriptionDesk:
 
     def __init__(self, state: State, webhooks: Webhooks) -> None:
         self._state, self._webhooks = state, webhooks
+        self._owned: dict[tuple[str, int], int] = {}
+        """How many subscriptions a key has, by tenant and number, where a quota asks for it: to
+        count them in the store each time would cost more with each one."""
 
     # In the thread of the caller.
 
@@ -102,7 +105,7 @@ class SubscriptionDesk:
         id = new.id if new.id is not None else secrets.token_urlsafe(ID_BYTES)
         text, source = text_of(new.subscription, new.dialect, state.settings)
         remarks, calls = state.catalog.check(by.tenant, id, text)
-        self.check_calls(calls, by)
+        self.check_calls(calls, by.quotas)
         name = new.idempotency_key
         if name is not None:
             check_limit(len(name), _NAME, "characters in an idempotency key")
@@ -119,9 +122,9 @@ class SubscriptionDesk:
             new, id, by, text, source, metadata, lease, webhook, tuple(remarks), digest
         )
 
-    def check_calls(self, calls: list[Call], by: Identity) -> None:
+    def check_calls(self, calls: list[Call], quotas: Quotas) -> None:
         """Hold operator calls against the quotas of a key."""
-        most, dearest = by.quotas.calls, by.quotas.cost
+        most, dearest = quotas.calls, quotas.cost
         if most is not None and len(calls) > most:
             raise QuotaError(
                 f"{len(calls)} operator calls in a subscription: this key may have {most}"
@@ -154,10 +157,8 @@ class SubscriptionDesk:
 
     def checked_change(
         self,
-        number: int,
-        id: str,
-        tenant: str,
-        by: Identity,
+        row: SubscriptionRow,
+        quotas: Quotas,
         *,
         subscription: Any = None,
         dialect: str = "tamis",
@@ -165,19 +166,20 @@ class SubscriptionDesk:
         webhook: Webhook | None = None,
         enabled: bool | None = None,
     ) -> ChangeRequest:
-        """Check a change; errors are raised before anything waits."""
+        """Check a change; errors are raised before anything waits. ``quotas`` are those of the key
+        that made the subscription: whoever has its ticket may not exceed them either."""
         text = source = None
         if subscription is not None:
             text, source = text_of(subscription, dialect, self._state.settings)
-            _, calls = self._state.catalog.check(tenant, id, text)
-            self.check_calls(calls, by)
+            _, calls = self._state.catalog.check(row.tenant, row.id, text)
+            self.check_calls(calls, quotas)
         kept = None
         if metadata is not None:
             kept = json.dumps(checked_metadata(metadata, self._state.settings.limits))
         return ChangeRequest(
-            number,
-            id,
-            tenant,
+            row.number,
+            row.id,
+            row.tenant,
             text,
             None if text is None else dialect,
             source,
@@ -209,13 +211,8 @@ class SubscriptionDesk:
         for number, tenant, _ in known:  # its lease has ended just now
             self.remove(transaction, number, tenant)
         most = by.quotas.subscriptions
-        if most is not None:
-            has = database.execute(
-                "select count(*) from subscriptions where tenant = ? and owner = ?",
-                (by.tenant, by.key),
-            )
-            if has[0][0] >= most:
-                raise QuotaError(f"this key may have {most:,} subscriptions, and has them")
+        if most is not None and self._count(transaction, by) >= most:
+            raise QuotaError(f"this key may have {most:,} subscriptions, and has them")
         number = state.next()
         nonce = state.tokens.nonce()
         ticket = state.tokens.token("tt_", nonce)
@@ -232,6 +229,7 @@ class SubscriptionDesk:
                 expires, 0, transaction.now, state.next(), 0, 0, 0, checksum,
             ),
         )  # fmt: skip
+        self._own(by.tenant, by.key, 1)
         if new.idempotency_key is not None:
             parts = {"id": request.id, "expires": expires, "remarks": request.remarks}
             answer = json.dumps({**parts, "number": number})
@@ -240,6 +238,25 @@ class SubscriptionDesk:
                 (by.key, new.idempotency_key, request.digest, nonce, answer, transaction.now),
             )
         return self._receipt(transaction, request, number, ticket, expires)
+
+    def _count(self, transaction: Transaction, by: Identity) -> int:
+        """How many subscriptions a key has."""
+        key = by.tenant, by.key
+        if key not in self._owned:
+            rows = transaction.database.execute(
+                "select count(*) from subscriptions where tenant = ? and owner = ?", key
+            )
+            self._owned[key] = rows[0][0]
+        return self._owned[key]
+
+    def _own(self, tenant: str, owner: int, change: int) -> None:
+        """Note that a key has one subscription more, or less."""
+        if (tenant, owner) in self._owned:
+            self._owned[tenant, owner] += change
+
+    def forget(self) -> None:
+        """Count again what a transaction that failed has counted."""
+        self._owned.clear()
 
     def _receipt(
         self,
@@ -347,14 +364,18 @@ class SubscriptionDesk:
         state, database = self._state, transaction.database
         transaction.touched.add((tenant, number))
         state.remove(transaction, tenant, number)
-        database.execute("delete from subscriptions where number = ?", (number,))
+        removed = database.execute(
+            "delete from subscriptions where number = ? returning owner", (number,)
+        )
+        for (owner,) in removed:
+            self._own(tenant, owner, -1)
         database.execute("delete from undecided where subscription = ?", (number,))
         database.execute("delete from dead_letters where subscription = ?", (number,))
         transaction.after.append(lambda: self._webhooks.remove(number))
         database.execute("insert into removals values (?, ?, ?)", (state.next(), number, tenant))
 
     def expire(self, transaction: Transaction, limit: int) -> int:
-        """Remove subscriptions whose leases have ended, at most so many.
+        """Remove subscriptions whose leases have ended, at most so many; how many.
 
         Events do not see them in any case: the roster knows when each lease ends.
         """

@@ -64,6 +64,10 @@ def one_by_one(
     return results
 
 
+_SOON = 0.05
+"""Seconds that others have before housekeeping goes on with what it left."""
+
+
 class _Job(NamedTuple):
     handler: Handler
     request: Any
@@ -90,7 +94,8 @@ class Writer:
     ) -> None:
         """``restore`` reads subscriptions again after a transaction that failed, ``seal`` ends one,
         ``observe`` hears which subscriptions one has changed,
-        ``housekeeping`` runs in a transaction of its own, ``every`` so many seconds."""
+        ``housekeeping`` runs in a transaction of its own, ``every`` so many seconds, and soon again
+        if its result says that something is left."""
         self._database, self._clock, self._restore = database, clock, restore
         self._seal, self._observe = seal, observe
         self._housekeeping, self._every = housekeeping, every
@@ -154,8 +159,15 @@ class Writer:
             elif self._is_closing:
                 return
             if time.monotonic() >= due:
-                self._write([_Job(self._housekeeping, None, 0, Future())])
-                due = time.monotonic() + self._every
+                wait = self._keep_house()
+                due = time.monotonic() + wait
+
+    def _keep_house(self) -> float:
+        """Keep house; the seconds until it is time again."""
+        job = _Job(self._housekeeping, None, 0, Future())
+        self._write([job])
+        has_more = job.future.exception() is None and job.future.result()
+        return min(_SOON, self._every) if has_more else self._every
 
     def _next(self, due: float) -> list[_Job]:
         """The jobs of the next group; none if it is time for something else."""

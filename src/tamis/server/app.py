@@ -106,7 +106,7 @@ class Endpoint:
                 return Response(status_code=204, headers={"Allow": self._allowed})
             raise MethodError(f"this address takes {self._allowed}", self._allowed)
         if operation.limited:
-            caller = service.caller(request)
+            caller = await service.caller(request)
             service.limit(caller)
             check_role(caller, operation.who)
             request.state.caller = caller

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tamis.broker import Publication
-from tamis.errors import EventError, LimitError
+from tamis.errors import EventError, LimitError, TamisError
 from tamis.graphs.reader import read_graph, read_publications
 from tamis.model.events.json_events import read_json
 from tamis.model.limits import LIMITS
@@ -75,15 +75,22 @@ def _of_json(body: bytes, source: str, key: str | None) -> list[Publication]:
     ]
 
 
-def line_publication(line: bytes, number: int, source: str, key: str | None) -> Publication | None:
-    """The event in a line of NDJSON; a blank line has none."""
-    if not line.strip():
-        return None
-    try:
-        event = read_json(line)
-    except (EventError, LimitError) as error:
-        raise type(error)(f"line {number}: {error}") from error
-    return Publication(event.attributes, None if key is None else f"{key}/{number}", source)
+def line_publications(
+    lines: Iterable[bytes], first: int, source: str, key: str | None
+) -> tuple[list[Publication], TamisError | None]:
+    """The events in lines of NDJSON from a line on, as far as they can be read, and what is wrong
+    with the next one. A blank line has no event."""
+    found: list[Publication] = []
+    for number, line in enumerate(lines, first):
+        if not line.strip():
+            continue
+        try:
+            event = read_json(line)
+        except (EventError, LimitError) as error:
+            return found, type(error)(f"line {number}: {error}")
+        id = None if key is None else f"{key}/{number}"
+        found.append(Publication(event.attributes, id, source))
+    return found, None
 
 
 def _of_graphs(form: str, body: bytes, source: str, key: str | None) -> list[Publication]:

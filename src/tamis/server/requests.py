@@ -21,6 +21,8 @@ from tamis.errors import TamisError, suggestion
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from tamis.server.budget import Budget
+
 
 class RequestError(TamisError):
     """A request that cannot be read."""
@@ -93,7 +95,17 @@ def _refuse(limit: int) -> NoReturn:
 
 async def read_body(request: Request, limit: int) -> bytes:
     """The whole body."""
-    return b"".join([chunk async for chunk in chunks(request, limit)])
+    budget: Budget = request.app.state.service.bodies
+    parts: list[bytes] = []
+    size = counted = 0
+    try:
+        async for part in chunks(request, limit):
+            counted += budget.take(size, len(part))
+            size += len(part)
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        budget.give_back(counted)
 
 
 async def read_fields(request: Request, limit: int) -> Fields:

@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from tamis.broker import Broker, Identity, Role
-from tamis.errors import BusyError
+from tamis.errors import AuthenticationError, BusyError
+from tamis.server.budget import Budget
 from tamis.server.history import History
 from tamis.server.metrics import Metrics
 from tamis.server.rates import Rates
@@ -36,6 +37,10 @@ _TRIALS = 2
 """Threads for what may take seconds, such as trying operators on many events."""
 _MOST_TRIALS = 32
 """Trials that may wait for these threads."""
+_READERS = 2
+"""Threads that read long bodies: a graph of 12 MB takes two seconds."""
+_SHORT = 16_384
+"""Bytes of a body that is read at once: a hundred events, in less than a millisecond."""
 
 
 class Caller(NamedTuple):
@@ -69,6 +74,8 @@ class Service:
         self._threads = ThreadPoolExecutor(_THREADS, "tamis-http")
         self._trial_threads = ThreadPoolExecutor(_TRIALS, "tamis-trial")
         self._trials = 0
+        self._reading_threads = ThreadPoolExecutor(_READERS, "tamis-bodies")
+        self.bodies = Budget(settings.receiving_bytes)
 
     async def call(
         self,
@@ -79,6 +86,20 @@ class Service:
         """Call the broker on a thread, since it may wait for the disk."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, partial(function, *arguments, **named))
+
+    async def read(
+        self,
+        size: int,
+        function: Callable[Parameters, Result],
+        *arguments: Parameters.args,
+        **named: Parameters.kwargs,
+    ) -> Result:
+        """Call what reads so many bytes of events: on threads of their own if there are many, so
+        that nobody waits for them."""
+        if size <= _SHORT:
+            return function(*arguments, **named)
+        call = partial(function, *arguments, **named)
+        return await asyncio.get_running_loop().run_in_executor(self._reading_threads, call)
 
     async def try_out(
         self,
@@ -105,12 +126,12 @@ class Service:
         """Call what changes the broker, and wait until the change is durable."""
         return await asyncio.wrap_future(await self.call(function, *arguments, **named))
 
-    def caller(self, request: HTTPConnection) -> Caller:
+    async def caller(self, request: HTTPConnection) -> Caller:
         """Who calls: by key, by session (a changing request needs its token too), or anonymous."""
         ticket = request.headers.get(TICKET)
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and key.strip():
-            identity = self.broker.identify(key.strip())
+            identity = await self.identify(key.strip(), request)
             return Caller(identity, ticket, f"key {identity.key}")
         if scheme:
             raise UnauthorizedError("send your key as 'Authorization: Bearer KEY'")
@@ -122,10 +143,20 @@ class Service:
                 given = request.headers.get(TOKEN, "")
                 if not secrets.compare_digest(given.encode(), session.token.encode()):
                     raise CrossSiteError(f"a session sends its token in the header {TOKEN}")
-            identity = self.broker.identify_number(session.key)
+            identity = await self.call(self.broker.identify_number, session.key)
             return Caller(identity, ticket, f"key {identity.key}")
-        host = request.client.host if request.client else ""
-        return Caller(self.broker.anonymous(), ticket, f"address {host}")
+        return Caller(self.broker.anonymous(), ticket, address_of(request))
+
+    async def identify(self, key: str, request: HTTPConnection) -> Identity:
+        """Who has a key. A wrong one counts as a request without a key."""
+        known = self.broker.known(key)
+        if known is not None:
+            return known
+        try:
+            return await self.call(self.broker.identify, key)
+        except AuthenticationError:
+            self.anonymous_rates.take(address_of(request))
+            raise
 
     def current(self, rights: dict[str, Any]) -> dict[str, Any]:
         """Identity and ticket as they are now: a key may have been revoked since."""
@@ -163,6 +194,12 @@ class Service:
             await asyncio.gather(sampler, return_exceptions=True)
             self._threads.shutdown(wait=True)
             self._trial_threads.shutdown(wait=True, cancel_futures=True)
+            self._reading_threads.shutdown(wait=True)
+
+
+def address_of(request: HTTPConnection) -> str:
+    """What the rate of requests without a key is counted under."""
+    return f"address {request.client.host if request.client else ''}"
 
 
 def _check_origin(request: HTTPConnection) -> None:

@@ -43,6 +43,8 @@ class ServerSettings:
     """Origins whose scripts may use the API; none by default."""
     body_bytes: int = 16_777_216
     """Bytes in the body of one request, except streams of NDJSON."""
+    receiving_bytes: int = 268_435_456
+    """Bytes of all bodies that arrive at the same time, each beyond its first 64 KiB."""
     stream_bytes: int = 1_073_741_824
     """Bytes in one stream of NDJSON."""
     batch_events: int = 10_000

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 _LOCK = 7_240_126_451
 """The advisory lock that a broker holds: a second one on the same store would lose leases."""
+_TAKE = "select pg_try_advisory_lock(%s)"
+_PATIENCE = 5.0
+"""Seconds to wait for the lock."""
 
 
 class PostgresqlDatabase:
@@ -52,13 +56,23 @@ class PostgresqlDatabase:
         """The writer's connection, which alone holds the lock of the store."""
         if self._writer is None or self._writer.closed:
             writer = self._connect()
-            held = writer.execute("select pg_try_advisory_lock(%s)", (_LOCK,)).fetchone()
-            if held != (True,):
+            try:
+                self._hold(writer)
+                writer.execute("set synchronous_commit = on")
+            except BaseException:
                 writer.close()
-                raise StorageError("another broker uses this database: stop it first")
-            writer.execute("set synchronous_commit = on")
+                raise
             self._writer = writer
         return self._writer
+
+    def _hold(self, writer: Connection[Row]) -> None:
+        """Take the lock. A broker that was killed, or a connection that was lost, may hold it until
+        the server has noticed."""
+        end = time.monotonic() + _PATIENCE
+        while writer.execute(_TAKE, (_LOCK,)).fetchone() != (True,):
+            if time.monotonic() > end:
+                raise StorageError("another broker uses this database: stop it first")
+            time.sleep(0.05)
 
     def begin(self) -> None:
         """Begin a transaction of the writer, on a new connection if the last one was lost."""
@@ -130,6 +144,8 @@ class PostgresqlDatabase:
                 each.close()
             self._readers.clear()
             if self._writer is not None:
+                with suppress(self._psycopg.Error):  # the server would do so when it notices
+                    self._writer.execute("select pg_advisory_unlock(%s)", (_LOCK,))
                 self._writer.close()
 
 

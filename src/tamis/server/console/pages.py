@@ -32,11 +32,16 @@ from tamis.server.console.views import (
 )
 from tamis.server.handlers.arguments import service_of
 from tamis.server.requests import RateError, decode_json
+from tamis.server.service import address_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from tamis.server.service import Service
+
+
+_LOGIN = 4_096
+"""Bytes of the form of the login, which anybody may send."""
 
 
 async def login(request: Request) -> Response:
@@ -45,11 +50,10 @@ async def login(request: Request) -> Response:
     target = _local(request.query_params.get("next", "/"))
     if request.method == "GET":
         return page("login.html", request, None, title="Log in", next=target)
-    form = await read_form(request, None)
-    host = request.client.host if request.client else ""
+    form = await read_form(request, None, _LOGIN)
     try:
-        service.anonymous_rates.take(f"login {host}")
-        identity = service.broker.identify(form.get("key", "").strip())
+        service.anonymous_rates.take(address_of(request))
+        identity = await service.call(service.broker.identify, form.get("key", "").strip())
     except (AuthenticationError, RateError) as error:
         return page(
             "login.html",
@@ -73,7 +77,7 @@ def _local(target: str) -> str:
 
 async def logout(request: Request) -> Response:
     """The end of a session."""
-    visit = visit_of(request)
+    visit = await visit_of(request)
     if visit is not None:
         await read_form(request, visit)
     response = RedirectResponse("/login", 303)

@@ -183,9 +183,9 @@ def _tree(node: dict[str, Any]) -> dict[str, Any]:
 
 async def try_subscription(request: Request) -> Response:
     """A subscription on recent events, for the script of the editor."""
-    visit = visit_of(request)
+    visit = await visit_of(request)
     service = service_of(request)
-    caller = service.caller(request)  # checks the token of the session
+    caller = await service.caller(request)  # checks the token of the session
     fields = await read_fields(request, service.settings.body_bytes)
     text = fields.text("subscription", "") or ""
     visit = visit or Visit(caller.identity, "")

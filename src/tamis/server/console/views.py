@@ -113,7 +113,7 @@ def with_session(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
     @functools.wraps(handler)
     async def answer(request: Request) -> Response:
-        visit = visit_of(request)
+        visit = await visit_of(request)
         if visit is None:
             return RedirectResponse(f"/login?next={quote(request.url.path)}", 303)
         try:
@@ -132,22 +132,24 @@ def with_session(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     return answer
 
 
-def visit_of(request: Request) -> Visit | None:
+async def visit_of(request: Request) -> Visit | None:
     """The session of a request, if its key is still good."""
     service = service_of(request)
     session = service.sessions.of(request)
     if session is None:
         return None
     try:
-        identity = service.broker.identify_number(session.key)
+        identity = await service.call(service.broker.identify_number, session.key)
     except AuthenticationError:
         return None
     return Visit(identity, session.token)
 
 
-async def read_form(request: Request, visit: Visit | None) -> Mapping[str, str]:
+async def read_form(
+    request: Request, visit: Visit | None, limit: int = _FORM_BYTES
+) -> Mapping[str, str]:
     """The fields of a form. Within a session, its token must be among them."""
-    body = await read_body(request, _FORM_BYTES)
+    body = await read_body(request, limit)
     fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True)
     if visit is not None:
         given = fields.get("token", [""])[0]

@@ -51,7 +51,7 @@ async def _pages(
     async with service.watch(id, rights) as wake:
         while not service.is_stopping.is_set():
             wake.clear()
-            page = await service.call(_read, service, id, rights, after)
+            page = await service.call(_read, service, id, rights, after, _PAGE)
             after = page.position if page.gap is None else max(page.position, page.gap.upto)
             if page.notifications or page.gap:
                 yield page
@@ -62,8 +62,8 @@ async def _pages(
                     yield None
 
 
-def _read(service: Service, id: str, rights: dict[str, Any], after: int | None) -> Page:
-    return service.broker.read(id, after=after, limit=_PAGE, **service.current(rights))
+def _read(service: Service, id: str, rights: dict[str, Any], after: int | None, limit: int) -> Page:
+    return service.broker.read(id, after=after, limit=limit, **service.current(rights))
 
 
 def _position_of(request: HTTPConnection) -> int | None:
@@ -117,7 +117,7 @@ async def notifications(request: Request) -> Response:
         end = asyncio.get_running_loop().time() + wait
         while True:
             wake.clear()
-            page = await service.call(service.broker.read, id, after=after, limit=limit, **rights)
+            page = await service.call(_read, service, id, rights, after, limit)
             left = end - asyncio.get_running_loop().time()
             if page.notifications or page.gap or left <= 0 or service.is_stopping.is_set():
                 return json_response(page_form(page), headers={"Cache-Control": "no-store"})
@@ -174,7 +174,7 @@ async def socket(websocket: WebSocket) -> None:
 
 async def _caller_of(websocket: WebSocket, service: Service) -> Caller:
     """Who opened a WebSocket: by headers, or by its first message."""
-    caller = service.caller(websocket)
+    caller = await service.caller(websocket)
     if caller.has_key or caller.ticket is not None:
         return caller
     try:
@@ -184,7 +184,7 @@ async def _caller_of(websocket: WebSocket, service: Service) -> Caller:
     given = _message(message)
     ticket, key = given.get("ticket"), given.get("key")
     if isinstance(key, str):
-        identity = service.broker.identify(key)
+        identity = await service.identify(key, websocket)
         return Caller(identity, None, f"key {identity.key}")
     return caller._replace(ticket=ticket if isinstance(ticket, str) else None)
 
