@@ -9,12 +9,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 import tamis
-from tamis.demo import data
+from tamis.demo import data, nested_loop
+from tamis.demo.picture import picture
+from tamis.demo.shares import Passes, shares
 from tamis.demo.stream import DemoPlan
+from tamis.spark.pipeline import BatchReport
 from tests.cli.samples import Run
 
 pytest.importorskip("pyspark")
@@ -74,11 +78,55 @@ def test_few_subscriptions_can_change_too(count: int) -> None:
 
 @pytest.mark.parametrize(
     "events, batch, batches",
-    [(1, 1, 1), (3, 1, 3), (10, 2, 5), (40_000, 10_000, 4), (2_000_000, 100_000, 20)],
+    [(1, 1, 1), (3, 1, 3), (10, 2, 5), (40_000, 10_000, 4), (2_000_000, 200_000, 10)],
 )
 def test_events_come_in_batches(events: int, batch: int, batches: int) -> None:
     plan = DemoPlan(events, 10, 0.0, 0, Path("nowhere"))
     assert (plan.batch, plan.batches) == (batch, batches)
+
+
+@pytest.mark.parametrize("events, broken", [(7, 0), (8, 1), (5_007, 1), (5_008, 2), (20_000, 4)])
+def test_broken_documents_are_counted(events: int, broken: int) -> None:
+    found = sum(n % data.BROKEN == 7 for n in range(events))
+    assert found == data.broken(events) == broken
+
+
+def test_rules_of_the_nested_loop_have_the_constants_of_the_subscriptions() -> None:
+    generated = data.Subscriptions(2_000)
+    rows = [*generated.first, *generated.change().new]
+    rules = {row["id"]: row for row in nested_loop.rule_table(rows).to_pylist()}
+    for row in rows:
+        rule = rules[row.id]
+        for text in rule["texts"]:
+            assert text in str(row.text)
+        for number in rule["numbers"]:
+            assert f" {number:.0f}" in str(row.text)
+    assert set(rules[data.STAR]["kinds"]) == {"rocking chair", "radio"}
+
+
+# The picture.
+
+
+def test_the_picture_shows_every_micro_batch() -> None:
+    times = {"subscriptions": 0.1, "match": 0.5, "matches": 0.25}
+    reports = [
+        BatchReport(n, 1 + n // 2, 7, events=1_000, seconds=1.0, times=times, at=100.0 + n)
+        for n in range(4)
+    ]
+    shown = ElementTree.fromstring(picture("auctions & more", reports))
+    bars = shown.findall("{*}rect[@height]")
+    assert len(bars) == 1 + 4 + 4 * 4 + 4  # background, throughput, steps, legend
+    texts = [each.text for each in shown.iter("{http://www.w3.org/2000/svg}text")]
+    assert "auctions & more" in texts
+    assert {"subscriptions version 1", "2", "match", "Spark"} <= {*texts}
+    assert picture("nothing", []).startswith("<svg")
+
+
+def test_the_shares_add_up_to_the_whole() -> None:
+    times = {"subscriptions": 0.1, "match": 2.0, "matches": 0.25, "rejected events": 0.05}
+    reports = [BatchReport(n, events=1_000, seconds=3.0, times=times) for n in range(2)]
+    found = shares(reports, Passes(0.0002, 0.0005))
+    assert list(found.values()) == pytest.approx([0.4, 0.6, 3.0, 0.2, 0.6, 1.2])
 
 
 # Errors.
@@ -157,8 +205,12 @@ def test_demo(tmp_path: Path) -> None:
     found = re.search(r"ended after 4 batches .*: 40,000 events .*, ([\d,]+) matches", said)
     assert found
     parts = (
-        "40,000 auctions against 3,000 subscriptions",
+        "40,000 auctions as JSON against 3,000 subscriptions",
         f"{found[1]} matches",
+        "Where the time goes",
+        "A nested-loop join of 100 of these auctions with the same subscriptions took",
+        "8 documents were broken on purpose, and set aside:",
+        "4 × a JSON event is an object, not an array",
         "The busiest subscriptions",
         f"How {data.STAR} changed",
         "A match of bidder-",
@@ -170,16 +222,21 @@ def test_demo(tmp_path: Path) -> None:
     assert places == sorted(places)
     assert {path.name for path in folder.iterdir()} == {
         "changes",
-        "checkpoint",
+        "events",
         "matches",
-        "snapshots",
+        "rejected",
         "spark.log",
+        "state",
+        "subscriptions.parquet",
+        "taxonomy.json",
+        "throughput.svg",
     }
+    assert "<svg" in (folder / "throughput.svg").read_text()
 
 
 @SLOW
 def test_a_signal_stops_it_cleanly(tmp_path: Path) -> None:
-    arguments = ("--events", "50000000", "--subscriptions", "300", "--output", str(tmp_path / "d"))
+    arguments = ("--events", "3000000", "--subscriptions", "300", "--output", str(tmp_path / "d"))
     with started(*arguments) as running:
         assert running.stderr is not None
         for line in running.stderr:

@@ -73,10 +73,11 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Match a stream of generated auctions on Spark, while the subscriptions change.
+    """Match generated auctions on Spark, as JSON documents, while the subscriptions change.
 
-    Shows the throughput of each micro-batch, the busiest subscriptions, what a change of a
-    subscription did, and why one auction matches and another does not.
+    Shows the throughput of each micro-batch, where the time goes, what a nested-loop join would
+    take, which documents were broken, the busiest subscriptions, what a change of a subscription
+    did, and why one auction matches and another does not.
 
     With [bold]--in-process[/bold] it needs no Spark, and the subscriptions use every test on
     attributes between them: regular expressions, networks, arithmetic and the like.
@@ -119,26 +120,35 @@ def _temporary() -> Path:
 
 
 def _on_spark(plan: DemoPlan) -> None:
-    from tamis.demo import data, report, session, stream
-    from tamis.spark import Snapshots
+    from tamis.demo import data, nested_loop, report, session, shares, stream
+    from tamis.demo.picture import picture
 
     err = console(stderr=True)
     with session.messages(err) as said, ExitStack() as stack:
         with _step(err, f"{plan.subscriptions:,} subscriptions, generated and compiled"):
             subscriptions = data.Subscriptions(plan.subscriptions, plan.seed)
             index = stream.compiled(subscriptions.first)
+            stream.write_subscriptions(plan, subscriptions.first)
         with _step(err, "Spark, started"):
             spark = stack.enter_context(session.session(plan.log))
-        with _step(err, "its Python workers, started"):
+        with _step(err, f"{plan.events:,} auctions, generated as JSON documents"):
+            stream.write_documents(plan, spark)
+        with _step(err, "Python workers, started"):
             stream.warm_up(plan, spark, index)
         said.clear()
-        changing = Snapshots.from_changes(plan.snapshots, plan.changes, initial=index, every=0.5)
-        with changing, stream.Changes(subscriptions, plan.changes, err):
-            summary = stream.run(plan, spark, changing, err)
-        if summary.stopped:
+        with stream.Changes(subscriptions, plan.changes, err):
+            ended = stream.run(plan, spark, err)
+        title = f"{ended.run.summary.events:,} auctions, {plan.subscriptions:,} subscriptions"
+        plan.picture.write_text(picture(title, ended.reports), "utf-8")
+        if ended.run.summary.stopped and not ended.late:
             err.print(f"what it wrote is in {plan.matches}", soft_wrap=True, markup=False)
             raise typer.Exit(_STOPPED)
-        found = report.Report(plan, spark, changing.index, summary, said)
+        with _step(err, "the same by a nested-loop join, on a slice"):
+            loop = nested_loop.measured(plan, spark, index, subscriptions.first)
+        with _step(err, "the ways of a document, timed"):
+            spent = shares.shares(ended.reports, shares.passes(plan, spark))
+        latest = stream.latest_index(plan)
+        found = report.Report(plan, spark, latest, ended.run, ended.reports, spent, loop, said)
         with _step(err, "the matches, read back and counted"):
             counts = found.counts()
         report.show(console(), found, counts)

@@ -1,8 +1,8 @@
 """The data of the demo on Spark: auctions by SQL, subscriptions by templates, changes of them.
 
 An auction follows from its number alone: every attribute is an expression over hashes of it, which
-Spark evaluates in the JVM. So a stream of numbers is a stream of auctions, and any one of them can
-be made again later, to explain a match.
+Spark evaluates in the JVM. So any one of them can be made again later, to explain a match. Events
+of the demo are auctions as JSON documents, a few of which are broken.
 """
 
 from __future__ import annotations
@@ -26,10 +26,30 @@ _CITIES = (
 ).split()
 _SELLERS, _BIDDERS = 5_000, 2_000
 _OPENING, _WEEK = 1_772_323_200, 7 * 86_400
-"""Auctions close within a week from 2026-03-01, UTC; in seconds."""
+"""Auctions close within a week from 2026-03-01, UTC; in seconds. The session's time zone is UTC."""
 
 
 # Auctions.
+
+BROKEN = 5_000
+"""One document in so many cannot be read."""
+
+
+def documents(numbers: DataFrame, seed: int = 0) -> DataFrame:
+    """The auctions of some numbers as JSON, in the columns ``auction`` and ``document``."""
+    whole = auctions(numbers, seed).selectExpr("auction", "to_json(struct(*)) AS document")
+    torn = f"pmod(auction, {2 * BROKEN}) = 7"
+    wrapped = f"pmod(auction, {2 * BROKEN}) = {BROKEN + 7}"
+    document = (
+        f"CASE WHEN {torn} THEN left(document, cast(length(document) / 2 AS int)) "
+        f"WHEN {wrapped} THEN concat('[', document, ']') ELSE document END"
+    )
+    return whole.selectExpr("auction", f"{document} AS document")
+
+
+def broken(events: int) -> int:
+    """How many of so many documents cannot be read."""
+    return (events - 8) // BROKEN + 1 if events >= 8 else 0
 
 
 def auctions(numbers: DataFrame, seed: int = 0) -> DataFrame:
@@ -51,7 +71,8 @@ def auctions(numbers: DataFrame, seed: int = 0) -> DataFrame:
         "price": "price",
         "seller": f"named_struct('name', {dice.name(9, 'seller', _SELLERS)}, 'rating', {rating})",
         "city": dice.choice(8, _CITIES),
-        "closes": f"timestamp_seconds({_OPENING} + {dice.roll(11, _WEEK)})",
+        "closes": f"date_format(timestamp_seconds({_OPENING} + {dice.roll(11, _WEEK)}), "
+        """"yyyy-MM-dd'T'HH:mm:ss'Z'")""",
         "bids": f"slice(array({bids}), 1, cast({dice.roll(12, 4)} AS int))",
     }
     return priced.selectExpr(*(f"{each} AS {name}" for name, each in columns.items()))
@@ -97,7 +118,8 @@ _DRAWS: dict[str, Callable[[random.Random], Any]] = {
     "top": lambda chance: chance.randrange(25, 90),
 }
 
-_TEXTS: dict[str, str] = {
+TEMPLATES: dict[str, str] = {
+    "antiques": "category is a 'antique' and city = 'Oslo' and price < {top}",
     "search": (
         "category = '{category}' and city = '{city}' and condition = '{condition}' "
         "and price < {low}"
@@ -108,7 +130,7 @@ _TEXTS: dict[str, str] = {
         "city in ('{city}', '{city}', '{city}') and category = '{category}' "
         "and condition = '{condition}' and price < {low}"
     ),
-    "closing": "closes < timestamp '{hour}' and seller.name = '{seller}'",
+    "closing": "closes < '{hour}' and seller.name = '{seller}'",
     "kind": (
         "category is a '{kind}' and city = '{city}' and seller.rating >= 4.8 and price < {top}"
     ),
@@ -159,8 +181,7 @@ _CHANGED = 1_000
 
 def star(version: int) -> Row:
     """The subscription whose versions the demo compares."""
-    text = f"category is a 'antique' and city = 'Oslo' and price < {30 * version}"
-    return Row(STAR, text, version)
+    return Row(STAR, TEMPLATES["antiques"].format(top=30 * version), version)
 
 
 class Change(NamedTuple):
@@ -194,7 +215,7 @@ class Subscriptions:
         return [self._drawn(id) for id in ids]
 
     def _drawn(self, id: str) -> Row:
-        text = _TEXTS[id.split("-")[0]]
+        text = TEMPLATES[id.split("-")[0]]
         return Row(id, text.format_map(_Drawn(self._chance)), self._version)
 
     def change(self) -> Change:

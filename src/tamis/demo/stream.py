@@ -1,12 +1,18 @@
-"""The demo on Spark: a stream of auctions, and subscriptions that change while it runs."""
+"""The demo on Spark: a pipeline of auctions, and subscriptions that change while it runs.
+
+    events/*.parquet: JSON documents ──> match ──> matches/batch=N
+    changes/*.ndjson ──> versions ─────────┘  └──> rejected/events/batch=N
+
+The auctions are made once, before the pipeline starts, and then replayed, so that the figures are
+about matching and not about inventing auctions.
+"""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,17 +21,19 @@ from tamis.demo import auctions, data
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
     from rich.console import Console
 
-    from tamis.spark import Index, Snapshots, Summary
+    from tamis.spark import Index
+    from tamis.spark.pipeline import BatchReport, Pipeline, Run
 
-_BATCH = 100_000
+_BATCH = 200_000
 """Most auctions of a micro-batch."""
+FILES = 4
+"""Files of a micro-batch, so that all cores have something to read."""
 _LEAST_BATCHES = 4
 _LEAST_SECONDS = 15.0
 """What the stream gets, however long the set-up took; and one micro-batch, at least."""
-_CHANGE_EVERY = 5.0
+_CHANGE_EVERY = 3.0
 """Seconds between change files."""
 _FAULTY = 2
 """The change file with a row that cannot be taken."""
@@ -53,9 +61,19 @@ class DemoPlan(NamedTuple):
         return -(-self.events // self.batch)
 
     @property
+    def documents(self) -> Path:
+        """The folder of the auctions."""
+        return self.folder / "events"
+
+    @property
     def matches(self) -> Path:
         """The folder of the results."""
         return self.folder / "matches"
+
+    @property
+    def rejected(self) -> Path:
+        """The folder of the events that could not be read."""
+        return self.folder / "rejected" / "events"
 
     @property
     def changes(self) -> Path:
@@ -63,9 +81,14 @@ class DemoPlan(NamedTuple):
         return self.folder / "changes"
 
     @property
-    def snapshots(self) -> Path:
-        """The folder of the compiled subscriptions."""
-        return self.folder / "snapshots"
+    def state(self) -> Path:
+        """The folder of what a restart of the pipeline needs."""
+        return self.folder / "state"
+
+    @property
+    def picture(self) -> Path:
+        """Throughput and latency over time."""
+        return self.folder / "throughput.svg"
 
     @property
     def log(self) -> Path:
@@ -94,56 +117,98 @@ def compiled(rows: Sequence[data.Row]) -> Index:
     return Index.of(data.table(rows), taxonomy=auctions.TAXONOMY)
 
 
+def write_subscriptions(plan: DemoPlan, rows: Sequence[data.Row]) -> None:
+    """Write the table of subscriptions, and their taxonomy."""
+    from pyarrow import parquet
+
+    parquet.write_table(data.table(rows), plan.folder / "subscriptions.parquet")
+    (plan.folder / "taxonomy.json").write_text(json.dumps(auctions.TAXONOMY, indent=1), "utf-8")
+
+
+def write_documents(plan: DemoPlan, spark: SparkSession) -> None:
+    """Make the auctions, as JSON documents in files of Parquet."""
+    numbers = spark.range(0, plan.events, 1, plan.batches * FILES).selectExpr("id AS n")
+    data.documents(numbers, plan.seed).write.parquet(str(plan.documents))
+
+
 def warm_up(plan: DemoPlan, spark: SparkSession, index: Index) -> None:
     """Start the Python workers by a small job, so that the first micro-batch need not wait."""
     from tamis.spark import match
 
-    some = data.auctions(spark.range(1_000).selectExpr("id AS n"), plan.seed)
-    match(some, index, event_id="auction").count()
+    some = spark.read.parquet(str(plan.documents)).limit(1_000)
+    match(some, index, event_id="auction", column="document", on_error="skip").count()
 
 
-def run(plan: DemoPlan, spark: SparkSession, changing: Snapshots, out: Console) -> Summary:
-    """Match until so many auctions, or seconds, have gone by."""
-    from tamis.spark import match, watch
-
-    found = match(stream(plan, spark), changing, event_id="auction")
-    query = (
-        found.writeStream.format("parquet")
-        .option("path", str(plan.matches))
-        .option("checkpointLocation", str(plan.folder / "checkpoint"))
-        .start()
+def pipeline(plan: DemoPlan) -> Pipeline:
+    """The pipeline, as you would write it."""
+    from tamis.spark.pipeline import (
+        EventForm,
+        EventSource,
+        Json,
+        Parquet,
+        Pipeline,
+        SubscriptionSource,
     )
-    with _ended(query, plan):
-        return watch(query, snapshots=changing, console=out)
+
+    return Pipeline(
+        EventSource(
+            "parquet",
+            str(plan.documents),
+            columns="auction long, document string",
+            options={"maxFilesPerTrigger": str(FILES)},
+        ),
+        SubscriptionSource(
+            "parquet",
+            str(plan.folder / "subscriptions.parquet"),
+            changes=str(plan.changes),
+            taxonomy=str(plan.folder / "taxonomy.json"),
+        ),
+        {"matches": Parquet(str(plan.matches))},
+        str(plan.state),
+        name="demo",
+        events=EventForm(id="auction", column="document"),
+        rejected_events=Json(str(plan.rejected)),
+        rejected_subscriptions=Json(str(plan.rejected.with_name("subscriptions"))),
+    )
 
 
-def stream(plan: DemoPlan, spark: SparkSession) -> DataFrame:
-    """The auctions, as a stream of so many a micro-batch."""
-    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", plan.batch)
-    return data.auctions(source.load().selectExpr("value AS n"), plan.seed)
+class Ended(NamedTuple):
+    """A pipeline that has ended."""
+
+    run: Run
+    reports: list[BatchReport]
+    late: bool
+    """Whether it was stopped because its time was over."""
 
 
-@contextmanager
-def _ended(query: StreamingQuery, plan: DemoPlan) -> Iterator[None]:
-    """End a query, from a thread, when it has done its part."""
+def run(plan: DemoPlan, spark: SparkSession, out: Console) -> Ended:
+    """Match all auctions, or as many as there is time for."""
     until = max(plan.until, time.monotonic() + _LEAST_SECONDS)
-    over = threading.Event()
+    reports: list[BatchReport] = []
+    stop, late = threading.Event(), threading.Event()
 
-    def stop() -> None:
-        while not over.wait(0.1):
-            last = query.lastProgress
-            done = 0 if last is None else last["batchId"] + 1
-            if done >= plan.batches or (done and time.monotonic() > until):
-                query.stop()
-                return
+    def tell(report: BatchReport) -> None:
+        reports.append(report)
+        out.print(str(report), highlight=False, markup=False)
+        if time.monotonic() > until and not stop.is_set():
+            late.set()
+            stop.set()
 
-    thread = threading.Thread(target=stop, name="tamis-demo-end", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    done = pipeline(plan).run(spark, once=True, told=tell, stop=stop)
+    out.print(str(done.summary), highlight=False)
+    return Ended(done, reports, late.is_set())
+
+
+def latest_index(plan: DemoPlan) -> Index:
+    """The subscriptions that the last micro-batch saw."""
+    from tamis.spark import Index
+
+    return Index.open(max((plan.state / "snapshots").glob("*.index")))
+
+
+def documents_of(plan: DemoPlan, spark: SparkSession, first: int, last: int) -> DataFrame:
+    """Some of the documents, made again from their numbers."""
+    return data.documents(spark.range(first, last).selectExpr("id AS n"), plan.seed)
 
 
 class Changes:

@@ -153,18 +153,20 @@ class Pipeline:
         *,
         once: bool = False,
         told: Callable[[BatchReport], None] | None = None,
+        stop: threading.Event | None = None,
     ) -> Run:
         """Run until it is stopped, or ``once``: until all events that are there are done.
 
-        SIGTERM and SIGINT finish the running micro-batch. ``told`` is called after each of them.
-        Raises ``PipelineError`` with everything that is wrong before anything starts.
+        SIGTERM, SIGINT and ``stop``, which any thread may set, finish the running micro-batch.
+        ``told`` is called after each of them. Raises ``PipelineError`` with everything that is
+        wrong before anything starts.
         """
         problems = [*self.problems()] or [*self.check(session)]
         if problems:
             raise PipelineError(problems)
         storage = Storage(session, self.folder)
         versions = Versions(session, storage, self._feed(session))
-        shaped, stop = self._shaped(session), threading.Event()
+        shaped, stop = self._shaped(session), stop or threading.Event()
         work = Work(
             self._identity(storage),
             shaped,
