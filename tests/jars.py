@@ -26,9 +26,16 @@ S3A = (
     "software.amazon.awssdk:bundle:2.35.4",
     "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.3.1",
 )
+LAKES = (
+    "io.delta:delta-spark_4.1_2.13:4.4.0",
+    "io.delta:delta-storage:4.4.0",
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.apache.spark:spark-avro_2.13:4.1.1",
+)
+"""Delta, Iceberg and Avro for Spark 4.1."""
 POSTGRESQL = ("org.postgresql:postgresql:42.7.14",)
 
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tamis-tests"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tamis-tests"
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>tamis</groupId><artifactId>jars</artifactId><version>1</version>
@@ -49,7 +56,7 @@ def jars(coordinates: Sequence[str], *, alone: bool = True) -> list[str]:
             _DEPENDENCY.format(*each.split(":"), _ALONE if alone else "") for each in coordinates
         )
     )
-    folder = _CACHE / hashlib.blake2b(pom.encode(), digest_size=8).hexdigest()
+    folder = CACHE / hashlib.blake2b(pom.encode(), digest_size=8).hexdigest()
     listed = folder / "jars.txt"
     if not listed.exists() or not all(map(os.path.exists, listed.read_text().split(":"))):
         folder.mkdir(parents=True, exist_ok=True)

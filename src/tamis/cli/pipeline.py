@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -151,6 +152,7 @@ def _session(configuration: Configuration) -> SparkSession:
     from tamis.spark import session_builder
 
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # errors are told once
     builder = session_builder().appName(configuration.pipeline.name)
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     for name, value in {"spark.master": "local[*]", **configuration.spark}.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from tamis.errors import TamisError, suggestion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 ID, SUBSCRIPTION = "id", "subscription"
 """Columns of a table of subscriptions; ``version`` is optional."""
@@ -98,20 +100,28 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def arrow_type(kind: DataType) -> Any:
+    """The Arrow type in which values of a type of Spark reach a Python worker."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    knows_zones = "timezone" in signature(to_arrow_type).parameters
+    options: dict[str, Any] = {"timezone": "UTC"} if knows_zones else {}  # Spark 4.1: always UTC
+    return to_arrow_type(kind, **options)
+
+
 def arrow_schema(frame: DataFrame, table: str) -> pa.Schema:
     """The Arrow schema in which the columns of a frame reach a Python worker."""
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_type
 
     fields = []
     for field in frame.schema:
         try:
-            arrow_type: Any = to_arrow_type(field.dataType, timezone="UTC")
+            kind = arrow_type(field.dataType)
         except (PySparkException, TypeError) as error:
-            kind = field.dataType.simpleString()
+            name = field.dataType.simpleString()
             raise TamisError(
-                f"column {field.name!r} of {table} is of type {kind}, which Spark cannot pass to "
+                f"column {field.name!r} of {table} is of type {name}, which Spark cannot pass to "
                 "Python; cast or drop it"
             ) from error
-        fields.append(pa.field(field.name, arrow_type))
+        fields.append(pa.field(field.name, kind))
     return pa.schema(fields)

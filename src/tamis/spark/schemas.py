@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tamis.errors import SchemaError
 from tamis.model.schema.schema import EVENT_TYPE, Schema
+from tamis.spark.columns import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -33,7 +34,6 @@ def from_spark(columns: StructType, *, type: str = "event", event_type: str = EV
     In that type, a column is mandatory if it cannot be null, and multiple if it is an array.
     """
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_type
 
     for field in columns:
         if _METADATA in field.metadata:
@@ -41,7 +41,7 @@ def from_spark(columns: StructType, *, type: str = "event", event_type: str = EV
     fields = []
     for field in columns:
         try:
-            kind = to_arrow_type(field.dataType, timezone="UTC")
+            kind = arrow_type(field.dataType)
         except (PySparkException, TypeError) as error:
             said = field.dataType.simpleString()
             raise SchemaError(

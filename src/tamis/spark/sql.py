@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.errors import TamisError
-from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, VERSION, check_present
+from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, VERSION, arrow_type, check_present
 from tamis.spark.match import compiled
 from tamis.spark.snapshots.snapshots import Snapshots
 from tamis.spark.worker import MatchTask, opened
@@ -36,7 +36,7 @@ def register(
     takes, except ``Snapshots``. The settings are those of ``Index.of``.
     """
     from pyspark.sql.functions import arrow_udtf
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+    from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import DataType
 
     if isinstance(subscriptions, Snapshots):
@@ -44,7 +44,7 @@ def register(
     index, source = compiled(session, subscriptions, **settings)
     if index.engine.reads_graphs():
         raise TamisError("a table function sees no graphs: use match(…, graph=…) for patterns")
-    id_type: Any = to_arrow_type(DataType.fromDDL(event_id_type), timezone="UTC")
+    id_type = arrow_type(DataType.fromDDL(event_id_type))
     limits = index.engine.limits
     fields = [index.columns.schema.field(each) for each in (SUBSCRIPTION_ID, VERSION)]
     schema = pa.schema([pa.field(EVENT_ID, id_type), *fields])

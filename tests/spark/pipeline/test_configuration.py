@@ -150,6 +150,28 @@ def test_all_mistakes_are_found_at_once(folder: Path) -> None:
             '[throttle]\nonce = true\nsinks = ["match"]\n[sinks.matches]',
             "throttle: there is no sink 'match'; did you mean 'matches'?",
         ),
+        (
+            'format = "csv"',
+            'format = "csv"\nchange_feed = true',
+            "subscriptions: change_feed needs",
+        ),
+        (
+            'format = "csv"\npath = "rules.csv"',
+            'format = "iceberg"\npath = "rules.csv"\nchange_feed = true',
+            "subscriptions: the change feed of Iceberg needs a table",
+        ),
+        (
+            'format = "csv"\npath = "rules.csv"',
+            'format = "broker"',
+            "subscriptions: a broker needs the options 'address' and 'key'",
+        ),
+        (
+            "[sinks.matches]",
+            '[sinks.first]\nformat = "json"\npath = "matches/"\n[sinks.matches]',
+            "sinks.matches: ",
+        ),
+        ('path = "matches"', 'path = "incoming"', "sinks.matches: "),
+        ('path = "matches"', 'path = "state"', "sinks.matches: "),
         ('path = "rules.csv"', 'changes = "no"', "subscriptions: there is no directory "),
     ],
 )
@@ -157,6 +179,14 @@ def test_places_and_remedies(folder: Path, before: str, after: str, problem: str
     assert before in GOOD
     found = problems(folder, GOOD.replace(before, after, 1))
     assert any(each.startswith(problem) for each in found), found
+
+
+def test_sinks_that_share_a_place(folder: Path) -> None:
+    """Each would take the batches of the other one for its own."""
+    found = problems(folder, GOOD + '[rejected.events]\nformat = "json"\npath = "./matches/"\n')
+    assert found == [
+        f"rejected.events: {folder}/matches is taken by sinks.matches: name another place"
+    ]
 
 
 def test_what_is_no_file_and_no_toml(folder: Path) -> None:

@@ -259,6 +259,9 @@ def test_mistakes_that_only_spark_can_find(spark: SparkSession, folder: Path) ->
     kafka = EventSource("kafka", options={"kafka.bootstrap.servers": "x", "subscribe": "y"})
     with pytest.raises(PipelineError, match=r"no format 'kafka': add 'org.apache.spark:spark-sql"):
         pipeline(folder, source=kafka).run(spark, once=True)
+    wrong = EventSource("jsonn", str(folder / "incoming"))
+    with pytest.raises(PipelineError, match=r"no format 'jsonn'; did you mean 'json'\?"):
+        pipeline(folder, source=wrong).run(spark, once=True)
     made = pipeline(folder, subscriptions=lambda: {"a": "x betwen 1"})
     assert next(made.try_out(spark)).startswith("subscriptions: 'a': line 1, column 3: ")
 

@@ -104,6 +104,8 @@ class EventForm:
     """the event's id: a column, or an SQL expression over the columns of the source"""
     column: str | None = None
     """the column that holds whole events, if it is not the usual one"""
+    where: str | None = None
+    """an SQL condition over the columns of the source: other rows are no events"""
     select: tuple[str, ...] = ()
     """SQL expressions that make the events from the columns of the source"""
     keep: tuple[str, ...] = ()
@@ -140,6 +142,8 @@ def shape(
 ) -> ShapedEvents:
     """The events of a stream, with an id, and with the time that an expression gives."""
     keep = form.keep
+    if form.where is not None:
+        frame = frame.where(form.where)
     if form.select:
         frame = frame.selectExpr(*form.select)
     if time is not None:

@@ -18,38 +18,57 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.errors import TamisError
-from tamis.spark.columns import ID, SUBSCRIPTION, VERSION
+from tamis.spark.columns import ID, SUBSCRIPTION, quoted
 from tamis.spark.index.index import Index
+from tamis.spark.pipeline.change_feeds import ChangeFeed, DeltaTable, IcebergTable
+from tamis.spark.pipeline.libraries import missing_extension, missing_format
 from tamis.spark.pipeline.settings import Duration, FunctionName, Location, Options, local_path
+from tamis.spark.pipeline.sinks.broker import broker_subscriptions
 from tamis.spark.pipeline.storage import Storage
-from tamis.spark.snapshots.sources import READERS, Source, State, Tables, read_changes
+from tamis.spark.snapshots.sources import (
+    READERS,
+    Source,
+    State,
+    Tables,
+    first_index,
+    read_changes,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LEAST = "kafka.bootstrap.servers"
+_BROKER = "broker"
+_FEEDING: dict[str, type[DeltaTable] | type[IcebergTable]] = {
+    "delta": DeltaTable,
+    "iceberg": IcebergTable,
+}
+"""Formats of tables that tell what has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionSource:
     """A table of subscriptions, change files, a compacted topic, or a function.
 
-    A table and a function are read again if they have changed. With ``changes``, the table is only
-    what the pipeline starts with.
+    A table and a function are read again if they have changed. With ``change_feed``, only what has
+    changed is read. With ``changes``, the table is only what the pipeline starts with.
     """
 
     format: str | None = None
-    """csv, json, parquet, delta, iceberg, kafka, or any other that Spark can read"""
+    """csv, json, parquet, delta, iceberg, kafka, broker, or any other that Spark can read"""
     path: Location | None = None
     """the file or folder of the table"""
     table: str | None = None
     """the name of a table in the catalog, instead of a path"""
     function: FunctionName | None = None
     """"module:name" of a Python function that returns all subscriptions"""
+    change_feed: bool = False
+    """whether a Delta or Iceberg table tells what has changed in it"""
     changes: Location | None = None
     """a folder of change files, NDJSON or Parquet: id, subscription (null removes it), version"""
     options: Options = field(default_factory=dict)
-    """options for Spark's reader; for Kafka, the servers and the topic to subscribe to"""
+    """options for Spark's reader; for Kafka, the servers and the topic to subscribe to; for a
+    broker, its address and the key of an administrator"""
     columns: tuple[str, ...] = ()
     """more columns of the table, for the matches"""
     taxonomy: Location | None = None
@@ -62,8 +81,8 @@ class SubscriptionSource:
     def problems(self) -> Iterator[str]:
         """What is wrong with it, as far as one can tell without Spark."""
         places = [self.path, self.table, self.function, self.changes]
-        if not any(places) and self.format != "kafka":
-            yield "needs a path, a table, a function, changes, or the format 'kafka'"
+        if not any(places) and self.format not in ("kafka", _BROKER):
+            yield "needs a path, a table, a function, changes, or the format 'kafka' or 'broker'"
         if sum(each is not None for each in places[:3]) > 1:
             yield "takes only one of path, table and function"
         if self.path is not None:
@@ -72,12 +91,16 @@ class SubscriptionSource:
             local = local_path(self.path)
             if local is not None and not local.exists():
                 yield f"there is no {self.path}: correct the path"
+        if self.change_feed:
+            yield from self._change_feed_problems()
         if self.changes is not None:
             local = local_path(self.changes)
             if local is not None and not local.is_dir():
                 yield f"there is no directory {self.changes}: create it, or correct the path"
         if self.format == "kafka" and not {_LEAST, "subscribe"} <= set(self.options):
             yield f"Kafka needs the options {_LEAST!r} and 'subscribe'"
+        if self.format == _BROKER and not {"address", "key"} <= set(self.options):
+            yield "a broker needs the options 'address' and 'key'"
         if self.taxonomy is not None:
             local = local_path(self.taxonomy)
             if local is None or not local.is_file():
@@ -85,12 +108,30 @@ class SubscriptionSource:
         if self.function is not None:
             yield from _function_problems(self.function)
 
+    def _change_feed_problems(self) -> Iterator[str]:
+        if self.format not in _FEEDING:
+            yield f"change_feed needs the format 'delta' or 'iceberg', not {self.format!r}"
+        if self.changes is not None:
+            yield "takes only one of changes and change_feed"
+        if self.format == "iceberg" and self.table is None:
+            yield "the change feed of Iceberg needs a table of the catalog, not a path"
+
+    def check(self, session: SparkSession) -> Iterator[str]:
+        """What is wrong with it on this Spark."""
+        if self.format not in (None, _BROKER):
+            yield from missing_format(session, str(self.format))
+        if self.change_feed and self.format == "delta":
+            yield from missing_extension(session)
+
     def feed(self, session: SparkSession, settings: Mapping[str, Any]) -> Source:
         """The source of snapshots."""
         found: Source
         settings = {**settings, "columns": self.columns}
         if self.format == "kafka":
             found = CompactedTopic(session, self.options, settings)
+        elif self.change_feed:
+            name = self.table or f"{self.format}.{quoted(str(self.path))}"
+            found = ChangeFeed(_FEEDING[str(self.format)](session, name), settings)
         elif self.changes is not None:
             found = ChangeFolder(Storage(session, self.changes), self._read(session), settings)
         else:
@@ -104,6 +145,8 @@ class SubscriptionSource:
     def _read(self, session: SparkSession) -> Callable[[], Any] | None:
         if self.function is not None:
             return load_function(self.function)
+        if self.format == _BROKER:
+            return broker_subscriptions(self.options["address"], self.options["key"])
         if self.path is None and self.table is None:
             return None
 
@@ -227,16 +270,6 @@ class ChangeFolder:
 
 def _suffix(name: str) -> str:
     return Path(name).suffix
-
-
-def first_index(read: Callable[[], Any] | None, settings: Mapping[str, Any]) -> Index:
-    """The index that changes start from: that of a table, or an empty one."""
-    if read is not None:
-        return Tables(read, settings).compiled()
-    columns = {name: pa.array([], pa.large_string()) for name in (ID, SUBSCRIPTION)}
-    columns |= {VERSION: pa.array([], pa.int64())}  # type: ignore[dict-item]
-    columns |= {name: pa.array([], pa.large_string()) for name in settings.get("columns", ())}
-    return Index.of(pa.table(columns), **settings)
 
 
 class CompactedTopic:

@@ -31,7 +31,7 @@ from tamis.spark.pipeline.feeds import SubscriptionSource
 from tamis.spark.pipeline.libraries import missing_format
 from tamis.spark.pipeline.run import Run, follow
 from tamis.spark.pipeline.settings import PipelineError, local_path
-from tamis.spark.pipeline.sinks.sink import Sink
+from tamis.spark.pipeline.sinks.sink import Sink, target
 from tamis.spark.pipeline.storage import Storage
 from tamis.spark.pipeline.throttle import QuietSubscriptions, Throttle
 from tamis.spark.pipeline.versions import Versions
@@ -94,8 +94,21 @@ class Pipeline:
             yield "sinks: there is none: add one, such as a folder of Parquet files"
         for place, sink in self._all_sinks():
             yield from _placed(place, sink.problems())
+        yield from self._shared_targets()
         if self.throttle is not None:
             yield from _placed("throttle", self._throttle_problems(self.throttle))
+
+    def _shared_targets(self) -> Iterator[str]:
+        """Sinks that would replace what others write, or feed the pipeline with its own matches."""
+        taken = {self.folder.rstrip("/"): "the pipeline's own folder"}
+        if isinstance(self.source, EventSource) and self.source.path is not None:
+            taken[self.source.path.rstrip("/")] = "the source"
+        for place, sink in self._all_sinks():
+            where = target(sink)
+            if where is not None and where in taken:
+                yield f"{place}: {where} is taken by {taken[where]}: name another place"
+            elif where is not None:
+                taken[where] = place
 
     def _throttle_problems(self, throttle: Throttle) -> Iterator[str]:
         yield from throttle.problems()
@@ -116,8 +129,8 @@ class Pipeline:
                 yield f"source: {problem}"
         if not found:
             yield from self._check_events(session)
-        if isinstance(self.subscriptions, SubscriptionSource) and self.subscriptions.format:
-            yield from _placed("subscriptions", missing_format(session, self.subscriptions.format))
+        if isinstance(self.subscriptions, SubscriptionSource):
+            yield from _placed("subscriptions", self.subscriptions.check(session))
 
     def _check_events(self, session: SparkSession) -> Iterator[str]:
         from pyspark.errors import PySparkException

@@ -27,16 +27,18 @@ path = "incoming"             # the directory, for files and Delta tables
 [events]
 # id = "get_json_object(document, '$.id')"   # a column, or an SQL expression over the source
 # column = "document"         # the column that holds whole events, if it is not the usual one
+# where = "topic <> 'tests'"  # an SQL condition over the source's columns: skip other rows
 # select = ["*"]              # SQL expressions that make the events from the source's columns
 # keep = ["document"]         # columns that matches and rejected events carry along
 # schema = "schema.json"      # events that break this schema are rejected
 # types = ["offer"]           # types of events that do not name their own
 
 [subscriptions]
-format = "csv"                # csv, json, parquet, delta, iceberg, kafka, or any that Spark reads
+format = "csv"                # csv, json, parquet, delta, iceberg, kafka, broker, or any of Spark
 path = "subscriptions.csv"    # with the columns id, subscription, and optionally version
 # table = "catalog.rules"     # a table of the catalog, instead of a path
 # function = "rules:all"      # a Python function that returns all subscriptions, instead of a path
+# change_feed = true          # Delta, Iceberg: the table tells what has changed, read only that
 # changes = "changes"         # a folder of change files: id, subscription (null removes), version
 # options = { header = true } # options of Spark's reader
 # columns = ["email"]         # more columns of the table, for the matches
@@ -66,6 +68,11 @@ path = "matches"
 # timeout = "30 seconds"
 # attempts = 5
 # headers = { authorization = "…" }
+#
+# format = "broker"           # a broker of Tamis delivers them
+# address = "http://127.0.0.1:8080"
+# key = "…"                   # of an administrator
+# event = "document"          # the column with whole events as JSON
 #
 # format = "call"             # a Python function of the rows and the number of a batch
 # function = "sinks:notify"

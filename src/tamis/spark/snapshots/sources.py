@@ -43,7 +43,7 @@ class Tables(NamedTuple):
     def look(self, index: Index, state: State) -> tuple[Index, State] | None:
         """The index of the table as it is now."""
         table = self._table()
-        mark = [*_mark(table, self.settings.get("columns", ())), _settings_mark(self.settings)]
+        mark = [*_mark(table, self.settings.get("columns", ())), settings_mark(self.settings)]
         if mark == state.get("mark"):
             return None
         return Index.of(table, **self.settings), {"mark": mark}
@@ -55,6 +55,17 @@ class Tables(NamedTuple):
     def _table(self) -> Any:
         table = self.read()
         return table if hasattr(table, "mapInArrow") else as_table(table)
+
+
+def first_index(read: Callable[[], Any] | None, settings: Mapping[str, Any]) -> Index:
+    """The index that changes start from: that of a table, or an empty one."""
+    if read is not None:
+        return Tables(read, settings).compiled()
+    columns: dict[str, Any]
+    columns = {name: pa.array([], pa.large_string()) for name in (ID, SUBSCRIPTION)}
+    columns |= {VERSION: pa.array([], pa.int64())}
+    columns |= {name: pa.array([], pa.large_string()) for name in settings.get("columns", ())}
+    return Index.of(pa.table(columns), **settings)
 
 
 class Changes(NamedTuple):
@@ -155,7 +166,8 @@ def _mark(table: Any, columns: Any) -> list[Any]:
     return _frame_mark(table, [ID, SUBSCRIPTION, VERSION, *columns])
 
 
-def _settings_mark(settings: Mapping[str, Any]) -> str:
+def settings_mark(settings: Mapping[str, Any]) -> str:
+    """A fingerprint of the settings that an index is compiled with."""
     given = dict(settings)
     given["taxonomy"] = Taxonomies.given(given.get("taxonomy")).to_json()
     if isinstance(given.get("schema"), Schema):

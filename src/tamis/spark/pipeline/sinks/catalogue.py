@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tamis.spark.pipeline.sinks.broker import Broker
 from tamis.spark.pipeline.sinks.delta import Delta
 from tamis.spark.pipeline.sinks.files import Json, Parquet
 from tamis.spark.pipeline.sinks.jdbc import Jdbc
@@ -16,6 +17,7 @@ SINKS: dict[str, type] = {
     "jdbc": Jdbc,
     "webhook": Webhook,
     "delta": Delta,
+    "broker": Broker,
     "call": Call,
     "console": Console,
 }

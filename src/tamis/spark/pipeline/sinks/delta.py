@@ -23,6 +23,11 @@ class Delta:
     options: Options = field(default_factory=dict)
     """options of Delta's writer"""
 
+    @property
+    def target(self) -> str:
+        """The table, where no other sink may write: Delta counts the batches of a pipeline."""
+        return self.path.rstrip("/")
+
     def problems(self) -> Iterator[str]:
         """Nothing can be wrong."""
         yield from ()

@@ -33,6 +33,11 @@ class _Files:
 
     format: ClassVar[str]
 
+    @property
+    def target(self) -> str:
+        """The folder, where no other sink may write."""
+        return self.path.rstrip("/")
+
     def problems(self) -> Iterator[str]:
         """A path that is no folder."""
         local = local_path(self.path)

@@ -47,6 +47,11 @@ class Jdbc:
     options: Options = field(default_factory=dict)
     """options of Spark's JDBC writer, such as "driver" and "batchsize" """
 
+    @property
+    def target(self) -> str:
+        """The table, where no other sink may write: rows of a batch are replaced."""
+        return f"{self.url} {self.table}"
+
     def problems(self) -> Iterator[str]:
         """A URL that is none."""
         if not self.url.startswith("jdbc:"):

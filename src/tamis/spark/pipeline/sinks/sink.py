@@ -34,6 +34,12 @@ class BatchRows:
         return self.pipeline.rpartition("-")[0]
 
 
+def target(sink: Sink) -> str | None:
+    """Where a sink replaces what is there, so that no other sink may write there."""
+    found: str | None = getattr(sink, "target", None)
+    return found
+
+
 class Sink(Protocol):
     """Writes the rows of micro-batches, each of them once."""
 
