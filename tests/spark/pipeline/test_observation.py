@@ -5,20 +5,28 @@ from __future__ import annotations
 import io
 import urllib.request
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
 from tamis.errors import TamisError
+from tamis.spark import Index
 from tamis.spark.pipeline import BatchReport
 from tamis.spark.pipeline.metrics import Metrics
 from tamis.spark.pipeline.run import _behind
+from tamis.spark.pipeline.versions import Expensive
 from tamis.spark.pipeline.view import View
+
+RULES = {f"s{n}": f"x = {n}" for n in range(200)} | {"odd": "(x = 1) is not true"}
+INDEX = Index.of(pa.table({"id": [*RULES], "subscription": [*RULES.values()]}))
 
 
 def report(number: int) -> BatchReport:
     times = {"subscriptions": 0.1, "match": 0.5, "parquet": 0.25}
     counts = {"matches": 20, "throttled": 5, "rejected": 2, "events": 1_000}
-    return BatchReport(number, 3, 7, **counts, seconds=1.0, times=times, behind=40)
+    found = BatchReport(number, 3, 7, **counts, seconds=1.0, times=times, behind=40)
+    found.expensive = Expensive.of(INDEX)
+    return found
 
 
 def test_metrics_are_served() -> None:
@@ -38,8 +46,11 @@ def test_metrics_are_served() -> None:
             'tamis_pipeline_subscriptions_version{pipeline="alerts"} 3.0',
             'tamis_pipeline_subscriptions{pipeline="alerts"} 7.0',
             'tamis_pipeline_behind_records{pipeline="alerts"} 40.0',
+            'tamis_pipeline_unserved_subscriptions{pipeline="alerts"} 1.0',
         ):
             assert line in text.splitlines(), line
+        expected = 'tamis_pipeline_expected_nanoseconds{access_key="x = ?",pipeline="alerts"} '
+        assert any(line.startswith(expected) for line in text.splitlines()), text
         with pytest.raises(TamisError, match=f"cannot serve metrics on port {metrics.port}: "):
             Metrics("other", metrics.port).__enter__()
 
@@ -58,6 +69,8 @@ def test_the_view_shows_batches_and_where_the_time_goes() -> None:
     assert not any(row[:2] == ["1", "1,000"] for row in rows)  # only the last ten
     assert ["match", "5.00", "s", "50%"] in rows
     assert ["Spark", "1.50", "s", "15%"] in rows
+    assert ["x", "=", "?", "200"] in [row[:4] for row in rows]
+    assert "without an access key: 1 (odd)" in text
 
 
 def test_records_of_kafka_that_wait() -> None:

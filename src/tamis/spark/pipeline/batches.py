@@ -25,7 +25,7 @@ from tamis.spark.pipeline.events import ShapedEvents
 from tamis.spark.pipeline.settings import PipelineError
 from tamis.spark.pipeline.sinks.sink import BatchRows, Sink
 from tamis.spark.pipeline.throttle import TIME, QuietSubscriptions
-from tamis.spark.pipeline.versions import Version
+from tamis.spark.pipeline.versions import Expensive, Version
 from tamis.spark.validate import RULE, validate
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class BatchReport:
     """Of the whole micro-batch, set when Spark reports it."""
     times: dict[str, float] = field(default_factory=dict)
     """Seconds of its steps: ``subscriptions``, ``match``, and one for each sink."""
+    expensive: Expensive = field(default_factory=Expensive)
+    """The subscriptions that an event is expected to cost most."""
     behind: int | None = None
     """Records of Kafka that were there but not yet read, if the source is Kafka."""
     at: float = field(default_factory=time.time)
@@ -100,6 +102,7 @@ class Work:
         """Do the whole batch."""
         report.version, report.subscriptions = version.number, len(version.shipment.index)
         report.times["subscriptions"] = version.seconds
+        report.expensive = version.expensive
         with _cached(frame) as cached:
             with _timed(report, "match"):
                 matches, rejected = self._found(frame, version, cached)

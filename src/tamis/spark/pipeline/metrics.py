@@ -42,6 +42,12 @@ class Metrics:
         self._behind = made(Gauge, "behind_records", "records of Kafka not read yet")
         self._version = made(Gauge, "subscriptions_version", "version of the subscriptions")
         self._subscriptions = made(Gauge, "subscriptions", "subscriptions of this version")
+        self._unserved = made(
+            Gauge, "unserved_subscriptions", "subscriptions without an access key: all events pay"
+        )
+        self._expected = made(
+            Gauge, "expected_nanoseconds", "what an event pays for an access key", "access_key"
+        )
         self._last = made(Gauge, "last_batch_timestamp_seconds", "when the last batch began")
 
     def tell(self, report: BatchReport) -> None:
@@ -58,6 +64,10 @@ class Metrics:
             self._behind.set(report.behind)
         self._version.set(report.version)
         self._subscriptions.set(report.subscriptions)
+        self._unserved.set(report.expensive.unserved_count)
+        self._expected.clear()
+        for each in report.expensive.by_key:
+            self._expected.labels(self._name, each.access_key).set(each.nanoseconds)
         self._last.set(report.at)
 
     def __enter__(self) -> Metrics:

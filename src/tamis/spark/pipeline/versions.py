@@ -38,6 +38,8 @@ _LOG = logging.getLogger("tamis")
 _STATE = "state"
 _KEPT = 2
 """Latest snapshots, and latest batches whose snapshots, are kept; Spark replays only the last."""
+_DEAREST = 10
+"""Access keys, and subscriptions without one, that are named as expensive."""
 _RECORDS = 100
 """Latest records that are kept, as many as Spark's own."""
 
@@ -50,10 +52,47 @@ class Version:
     shipment: Shipment
     rejected: pa.Table | None
     """What was rejected, in the first batch that sees this version."""
+    expensive: Expensive
+    """Those of its subscriptions that an event is expected to cost most."""
     at: int
     """When the micro-batch began, the first time that it ran; in microseconds."""
     seconds: float
     """How long the driver took to find changes, compile, save and ship them."""
+
+
+class Expense(NamedTuple):
+    """Subscriptions that the same access key serves."""
+
+    access_key: str
+    subscriptions: int
+    nanoseconds: float
+    """What an event is expected to pay for them."""
+
+
+class Expensive(NamedTuple):
+    """The most expensive subscriptions of a version."""
+
+    by_key: tuple[Expense, ...] = ()
+    """By access key, the most expensive first."""
+    unserved: tuple[int | str, ...] = ()
+    """Some of those that no access key serves, so that they cost every event."""
+    unserved_count: int = 0
+
+    @classmethod
+    def of(cls, index: Index) -> Expensive:
+        """What the plan of an index tells."""
+        plan = index.engine.plan()
+        totals: dict[str, Expense] = {}
+        for group in plan.groups:
+            name = group.signature
+            former = totals.get(name, Expense(name, 0, 0.0))
+            count, cost = (
+                former.subscriptions + group.subscriptions,
+                former.nanoseconds + group.cost,
+            )
+            totals[name] = Expense(name, count, cost)
+        dearest = sorted(totals.values(), key=lambda each: -each.nanoseconds)[:_DEAREST]
+        return cls(tuple(dearest), plan.unserved[:_DEAREST], plan.unserved_count)
 
 
 class _Record(NamedTuple):
@@ -72,6 +111,7 @@ class Versions:
         self._feed = feed
         self._local = Path(tempfile.mkdtemp(prefix="tamis-pipeline-"))
         self._shipped: dict[int, Shipment] = {}
+        self._expensive: tuple[int, Expensive] = (-1, Expensive())
         self.error: Exception | None = None
         """The error of the last look for changes, if it failed; the last version stays in use."""
         for folder in ("snapshots", "batches"):
@@ -104,7 +144,10 @@ class Versions:
         before = self._recorded(batch - 1)
         known = before is not None and before.snapshot == seen.snapshot
         rejected = None if known else self._rejected(seen.snapshot, shipment.index)
-        return Version(seen.snapshot, shipment, rejected, seen.at, time.monotonic() - started)
+        if self._expensive[0] != seen.snapshot:
+            self._expensive = (seen.snapshot, Expensive.of(shipment.index))
+        seconds = time.monotonic() - started
+        return Version(seen.snapshot, shipment, rejected, self._expensive[1], seen.at, seconds)
 
     def _recorded(self, batch: int) -> _Record | None:
         content = self._storage.read(f"batches/{batch}")
