@@ -15,14 +15,13 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
@@ -50,11 +49,19 @@ Way = Callable[[DataFrame], DataFrame]
 class Bench:
     """One session, with the workloads and indices that figures share."""
 
-    def __init__(self, quick: bool, folder: Path, sizes: Sequence[int] = SIZES) -> None:
+    def __init__(
+        self,
+        quick: bool,
+        folder: Path,
+        sizes: Sequence[int] = SIZES,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         warnings.simplefilter("ignore", FutureWarning)
         self.run = begin_run(quick, None)
         self.folder = folder
         self.events = 2_000_000 if quick else 20_000_000
+        self.seconds: float | None = None
+        """How long figures of streams last; None for as long as they should."""
         self.largest = SIZES[-2] if quick else SIZES[-1]
         self.sizes = [size for size in sizes if size <= self.largest]
         builder = tamis.spark.session_builder(f"local[{CORES}]")
@@ -63,6 +70,7 @@ class Bench:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            **(settings or {}),
         }.items():
             builder = builder.config(key, value)
         self.session: SparkSession = builder.getOrCreate()
@@ -245,36 +253,6 @@ class Bench:
             self.add(f"{name.upper()}, events", size, through, "a second", other)
             self.add(f"{name.upper()}, times the {through}", size, "match", "x", rate / other, must)
 
-    def shards(self) -> None:
-        """W2 in shards: what they take to build, how many of them an event visits, and events a
-        second beside those of one index."""
-        size = self.largest
-        texts = pa.array(self.workload("w2", size).texts(), pa.string())
-        table = pa.table({"id": pa.array(np.arange(size)), "subscription": texts})
-        path = self.folder / f"w2-{size}.parquet"
-        parquet.write_table(table, path, row_group_size=max(1, size // PARTITIONS))
-        del texts, table
-        rules = self.session.read.parquet(str(path))
-        start = time.perf_counter()
-        shards = tamis.spark.Shards.build(rules, self.folder / f"shards-{size}", count=PARTITIONS)
-        self.add("W2, shards", size, "build", "s", time.perf_counter() - start, more=False)
-        sample = self.generated("w2", CHECKED).select(*ATTRIBUTES).toArrow()
-        visits = shards.visits(sample)
-        self.add("W2, shards that an event visits", size, "match", "", visits, 2.0, more=False)
-        largest = max(shards.nbytes) / sum(shards.nbytes)
-        self.add("W2, largest shard", size, "build", "% of all", 100 * largest, more=False)
-        one = self.ours("w2", size)
-
-        def sharded(events: DataFrame) -> DataFrame:
-            return tamis.spark.match(events, shards)
-
-        assert self.pairs("w2", sharded, CHECKED) == self.pairs("w2", one, CHECKED)
-        most = self.events // 4
-        whole, _, _ = self.rate("w2", one, most, most // 5)
-        rate, _, _ = self.rate("w2", sharded, most, most // 5)
-        self.add("W2, events in shards", size, "match", "a second", rate)
-        self.add("W2, one index, times shards", size, "match", "x", whole / rate, 2.0, more=False)
-
     def start(self) -> None:
         """From the start of a process to the first match with a saved index; and what Spark alone
         takes, without the archive of classes, to count ten rows."""
@@ -296,7 +274,6 @@ FIGURES = {
     "throughput": Bench.throughput,
     "joins": Bench.joins,
     "w1": Bench.w1,
-    "shards": Bench.shards,
     "start": Bench.start,
 }
 

@@ -121,15 +121,16 @@ class Broker:
 
     def consume(self, topic: str) -> Iterator[tuple[bytes | None, bytes | None]]:
         """Key and value of all records of a topic as it is now."""
-        for message in self._messages(topic):
+        for message in self.messages(topic):
             yield message.key(), message.value()
 
     def places(self, topic: str) -> Iterator[tuple[int, int, bytes]]:
         """Partition, offset and key of all records of a topic."""
-        for message in self._messages(topic):
+        for message in self.messages(topic):
             yield message.partition(), message.offset(), message.key()
 
-    def _messages(self, topic: str) -> Iterator[Any]:
+    def messages(self, topic: str) -> Iterator[Any]:
+        """All records of a topic as it is now."""
         from confluent_kafka import Consumer, TopicPartition
 
         settings = {"bootstrap.servers": self.address, "group.id": "tests", "log_level": 0}
