@@ -75,6 +75,8 @@ def find_twins(nodes: Nodes, table: Int32s, twin: Int32s) -> None:
     """Write for each node the first one that is equal to it; items become twins, in order."""
     mask = len(table) - 1
     for n in range(len(nodes.kind)):
+        if nodes.kind[n] == ASK:
+            continue  # equal to nothing, so that a hash of it would find all others
         first, stop = nodes.start[n], nodes.start[n + 1]
         if nodes.kind[n] == EVERY or nodes.kind[n] == SOME:
             sort_parts(nodes, first, stop, twin)
@@ -120,7 +122,7 @@ def are_equal(nodes: Nodes, n: int, m: int) -> bool:
     length = nodes.start[n + 1] - nodes.start[n]
     if nodes.kind[n] != nodes.kind[m] or nodes.axis[n] != nodes.axis[m]:
         return False
-    if nodes.kind[n] == ASK or length != nodes.start[m + 1] - nodes.start[m]:
+    if length != nodes.start[m + 1] - nodes.start[m]:
         return False
     for c in range(length):
         at, other = nodes.start[n] + c, nodes.start[m] + c
