@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Event, EventError, LimitError, Limits, read_graph
+from tamis.engine import threads
+from tamis.graphs import door
 from tamis.graphs.documents import DocumentColumn
 
 TEXTS = [
@@ -45,14 +47,20 @@ def engine_with(matcher: str) -> Engine:
 
 
 @pytest.mark.parametrize("matcher", ["scan", "sieve", "gtopss", "quarantining"])
-@pytest.mark.parametrize("repeated", [1, 1_000])
+@pytest.mark.parametrize("repeated", [1, 60, pytest.param(1_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "make",
     [pa.Table.from_pylist, list, lambda rows: pa.Table.from_pylist([rows[0], *rows]).slice(1)],
 )
-def test_documents_are_the_graphs_of_events(matcher: str, repeated: int, make: Any) -> None:
-    if repeated > 1 and matcher == "scan":
-        repeated = 20
+def test_documents_are_the_graphs_of_events(
+    matcher: str, repeated: int, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where batches are divided, which is made to happen with fewer rows in the fast tests."""
+    if repeated == 60:
+        monkeypatch.setattr(door, "_ROWS", 128)
+        monkeypatch.setattr(threads, "_LEAST", 64)
+    elif matcher == "scan":
+        repeated = min(repeated, 20)
     engine = engine_with(matcher)
     rows, texts = ROWS * repeated, TEXTS * repeated
     events = make(rows)
