@@ -417,7 +417,7 @@ class Engine:
         from tamis.matching.segments.sample import drawn
 
         sample = drawn(self._batches(events))
-        with self.subscriptions._lock:
+        with self.subscriptions.changing:
             learns = capability(self.subscriptions.index.matcher, Learns)
             if learns is not None:
                 learns.learn(sample)

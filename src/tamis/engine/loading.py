@@ -50,7 +50,7 @@ class Loader:
         subscriptions = self._subscriptions
         has_live_part = capability(subscriptions.index.matcher, Settles) is not None
         if len(first) < _BULK and has_live_part:
-            with subscriptions._lock:
+            with subscriptions.changing:
                 return self._add_few(first, replace, collect)
         bulk = self._take(self.read(chain(first, rows), errors=errors), replace, collect)
         return LoadOutcome(Subscribed(bulk.taken_ids(), bulk.rejected), bulk.remarks)
@@ -94,7 +94,7 @@ class Loader:
         from tamis.engine.bulk import Bulk
 
         subscriptions = self._subscriptions
-        with subscriptions._lock:
+        with subscriptions.changing:
             store, matcher = subscriptions.index[:2]
             load = matcher.load()
             bulk = Bulk(subscriptions.reader, load, len(store.ids), collect)

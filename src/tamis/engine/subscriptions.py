@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.arrays.sharing import Lockable
@@ -92,7 +93,8 @@ class Index(NamedTuple):
 class Subscriptions(Lockable):
     """Subscriptions by id, in a store and in a matcher.
 
-    Whoever changes them holds the lock; whoever reads takes ``index`` once, and needs none.
+    A thread that changes them holds ``changing``; one that reads takes ``index`` once, and needs
+    no lock.
     """
 
     def __init__(
@@ -152,6 +154,11 @@ class Subscriptions(Lockable):
     def _new_setting(self, store: Store, world: World | None = None) -> Setting:
         return self._setting(store, world or self.world, self.reader.schema)
 
+    @property
+    def changing(self) -> AbstractContextManager[object]:
+        """What is held during a change, so that it is one step for other threads that change."""
+        return self._lock
+
     # One by one.
 
     def add(
@@ -166,7 +173,7 @@ class Subscriptions(Lockable):
         """Add a subscription; its id, and what to say of it."""
         id = uuid.uuid4().hex if id is None else id
         new = self.reader.prepare(Row(0, id, source, metadata, enabled))
-        with self._lock:
+        with self.changing:
             self.take(new, self.index.store.slot(id), replace=replace)
         return id, new.remarks if isinstance(new, PreparedSubscription) else ()
 
@@ -202,7 +209,7 @@ class Subscriptions(Lockable):
 
     def remove(self, id: str) -> None:
         """Remove a subscription."""
-        with self._lock:
+        with self.changing:
             store, matcher = self.index[:2]
             slot = self.slot(id)
             if slot not in store.disabled:
@@ -250,7 +257,7 @@ class Subscriptions(Lockable):
 
     def enable(self, id: str) -> None:
         """Let a disabled subscription match again."""
-        with self._lock:
+        with self.changing:
             slot = self.slot(id)
             if slot in self.index.store.disabled:
                 old = self[id]
@@ -259,7 +266,7 @@ class Subscriptions(Lockable):
 
     def disable(self, id: str) -> None:
         """Keep a subscription, but let it match nothing."""
-        with self._lock:
+        with self.changing:
             slot = self.slot(id)
             if slot not in self.index.store.disabled:
                 self.index.matcher.remove([slot])
@@ -275,7 +282,7 @@ class Subscriptions(Lockable):
             raise SchemaError("the taxonomies are those of the schema, which nothing changes")
         if isinstance(taxonomy, Taxonomies) and attribute is not None:
             raise TaxonomyError("an attribute has one taxonomy; give several without attribute=")
-        with self._lock:
+        with self.changing:
             if isinstance(taxonomy, Taxonomies):
                 taxonomies = taxonomy
             else:
@@ -306,7 +313,7 @@ class Subscriptions(Lockable):
 
     def extend(self, extension: Schema | str | bytes | Mapping[str, Any]) -> Schema:
         """Extend the schema for all that comes from now on; return the new one."""
-        with self._lock:
+        with self.changing:
             if self.reader.schema is None:
                 raise SchemaError("the engine has no schema: give it one by Engine(schema=…)")
             schema = self.reader.schema.extend(extension)

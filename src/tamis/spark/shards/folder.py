@@ -50,11 +50,6 @@ class ShardFolder(NamedTuple):
             raise StorageError(f"cannot open {self.uri}: {error}") from error
         return files, path
 
-    @property
-    def is_local(self) -> bool:
-        """Whether its files can be mapped into memory where they are."""
-        return isinstance(self._opened()[0], LocalFileSystem)
-
     def make(self) -> None:
         """Make the folder, where there is nothing yet."""
         files, path = self._opened()
