@@ -143,6 +143,7 @@ ERRORS = [
     ("null = 5", 1, 1, ["is missing", "`null`"]),
     ("a in (1, null)", 1, 10, ["is missing"]),
     ("a is null", 1, 6, ["write a is missing"]),
+    ("a is 'is'", 1, 6, ["found \"'is'\"", "write x = 'y' for equality"]),
     ("a is not null", 1, 10, ["write a is present"]),
     ("flag is true", 1, 9, ["write flag = true"]),
     ("(flag) is not false", 1, 15, ["write (flag = false) is not true"]),
@@ -258,6 +259,13 @@ def test_unknown_attributes_get_a_hint() -> None:
     with pytest.raises(ParseError, match="did you mean 'price'") as caught:
         parse("category = 'Toy' and prise < 5", attributes={"price", "category"})
     assert caught.value.column == 22
+
+
+@pytest.mark.parametrize("text", ["a is is", "a in in", "a = 1 and and b = 2", "a not not in (1)"])
+def test_nobody_meant_the_word_that_was_found(text: str) -> None:
+    with pytest.raises(ParseError, match="found '(?:is|in|and|not)'") as caught:
+        parse(text)
+    assert "did you mean" not in str(caught.value)
 
 
 def test_depth_is_limited() -> None:
