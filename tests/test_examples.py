@@ -92,7 +92,7 @@ def test_cloudevents(tmp_path: Path) -> None:
     matches, rejected = output.split("text")
     assert rows(matches)[:3] == [["e1", "large"], ["e2", "lyon"], ["e3", "failed"]]
     assert "unknown" in rejected
-    assert "no JSON: expecting value" in rejected
+    assert "not valid JSON: expecting value" in rejected
     assert "Binary events match the same: True" in rejected
 
 

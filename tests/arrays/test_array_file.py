@@ -301,7 +301,7 @@ def test_truncation_of_a_file_of_many_pages(tmp_path: Path) -> None:
     save_arrays(path, {"x": np.arange(100_000)}, {})
     for length in (799_000, 400_000, 4096, 100, 31):
         os.truncate(path, length)
-        with pytest.raises(StorageError, match="restore it from a copy or build it anew"):
+        with pytest.raises(StorageError, match="restore it from a copy or build it again"):
             open_arrays(path, verify=False)
 
 
@@ -422,7 +422,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     for content in [b"a = 3\n" * 50, b"a", (tmp_path / "zip").read_bytes(), chance.randbytes(999)]:
         path.write_bytes(content)
         for verify in (True, False):
-            with pytest.raises(StorageError, match="is no file of arrays: give one that Tamis"):
+            with pytest.raises(StorageError, match="is not a file of arrays: give one that Tamis"):
                 open_arrays(path, verify)
     path.write_bytes(b"")
     with pytest.raises(StorageError, match="is damaged, cut short at 0 bytes"):
@@ -781,5 +781,5 @@ def test_only_strings_are_strings() -> None:
 def test_strings_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
     arrays = {**string_arrays(pa.array(["a", "bc"])), **changes}
     arrays = {f"ids/{name}": value for name, value in arrays.items() if value is not None}
-    with pytest.raises(StorageError, match=r"no strings 'ids' in these arrays: .* build it anew"):
+    with pytest.raises(StorageError, match=r"no strings 'ids' in these arrays: .* build it again"):
         strings_of(arrays, "ids")

@@ -70,7 +70,7 @@ def test_contradiction_is_a_warning(run: Run) -> None:
 
 
 PROBLEMS = {
-    ("{", "--subscription", "true"): "tamis: the event: no JSON",
+    ("{", "--subscription", "true"): "tamis: the event: not valid JSON",
     (INLINE, "--subscription", "price <"): "tamis: the subscription: line 1, column 8",
     (INLINE, "-s", "subscriptions.csv", "--id", "chep"): "did you mean 'cheap'?",
 }

@@ -118,8 +118,8 @@ def test_subscription_that_never_matches_is_a_warning(folder: Path, run: Run) ->
 
 BAD_EVENTS = {
     "line.ndjson": (b'{"a": 1}\n{"a": }\n', "line 2, column 7"),
-    "utf8.ndjson": (b'{"a": "\xff"}\n', "line 1: no UTF-8"),
-    "utf8.json": (b'[{"a": "\xff"}]', "no UTF-8: invalid start byte at byte 8"),
+    "utf8.ndjson": (b'{"a": "\xff"}\n', "line 1: not valid UTF-8"),
+    "utf8.json": (b'[{"a": "\xff"}]', "not valid UTF-8: invalid start byte at byte 8"),
     "utf8.csv": (b"a,b\n1,\xff\n", "UTF8"),
     "comma.json": (b'[{"a": 1},\n]', "line 1, column 10"),
     "glued.json": (b'[{"a": 1} {"a": 2}]', "expecting ',' or ']' at line 1, column 11"),
@@ -157,11 +157,11 @@ BAD_SUBSCRIPTIONS = {
     "flag.csv": (b"id,subscription,enabled\na,true,maybe\n", "'enabled' is true or false"),
     "line.ndjson": (
         b'{"id": "a"\n',
-        "line 1: no JSON: expecting ',' delimiter at line 1, column 11",
+        "line 1: not valid JSON: expecting ',' delimiter at line 1, column 11",
     ),
     "row.json": (b"[1]", "row 0, line 1: a row is an object"),
     "twice.json": (b'{"id": "a", "id": "b"}', "the key 'id' stands twice"),
-    "utf8.ndjson": (b'\n{"id": "\xff"}', "line 2: no UTF-8"),
+    "utf8.ndjson": (b'\n{"id": "\xff"}', "line 2: not valid UTF-8"),
     "many.csv": (b"id,subscription\na,(\nb,(\n", "and 1 more faulty\n"),
     "id.json": (b'[{"id": 7, "subscription": "true"}]', "an id is a string"),
 }
@@ -211,7 +211,10 @@ def test_faulty_events_are_skipped_if_you_say_so(folder: Path, run: Run) -> None
     result = run("match", "some.ndjson", "-s", "subscriptions.csv", "--skip-faulty")
     assert result.exit_code == 1
     assert pairs(result.stdout) == [(0, "cheap"), (3, "cheap")]
-    assert "tamis: skipped: some.ndjson: no JSON: the number 1e400 is not a finite" in result.stderr
+    assert (
+        "tamis: skipped: some.ndjson: not valid JSON: the number 1e400 is not a finite"
+        in result.stderr
+    )
     assert "at line 3, column 11" in result.stderr
     assert "at line 4, column" in result.stderr
     assert result.stderr.endswith(" s; skipped 2 events\n")

@@ -58,7 +58,7 @@ def test_an_id_is_looked_up_in_one_state(
 @pytest.mark.parametrize("limit", [-1, 1.5, "2", True])
 def test_a_wrong_limit_is_an_error(engine: tamis.Engine, limit: object) -> None:
     for call in (engine.match, engine.match_batch, engine.match_chunks):
-        with pytest.raises(tamis.TamisError, match="limit is a whole number"):
+        with pytest.raises(tamis.TamisError, match="limit must be a whole number"):
             call({"a": 1} if call == engine.match else [{"a": 1}], limit=limit)  # type: ignore[operator]
 
 
@@ -71,5 +71,5 @@ def test_limits_of_any_size(engine: tamis.Engine, limit: int) -> None:
 
 
 def test_limits_of_an_engine_are_limits() -> None:
-    with pytest.raises(tamis.TamisError, match="limits is a Limits"):
+    with pytest.raises(tamis.TamisError, match="limits must be a Limits"):
         tamis.Engine(limits=5)  # type: ignore[arg-type]

@@ -263,7 +263,7 @@ def test_unknown_attributes_get_a_hint() -> None:
 
 @pytest.mark.parametrize("text", ["a is is", "a in in", "a = 1 and and b = 2", "a not not in (1)"])
 def test_nobody_meant_the_word_that_was_found(text: str) -> None:
-    with pytest.raises(ParseError, match="found '(?:is|in|and|not)'") as caught:
+    with pytest.raises(ParseError, match=r"found '(?:is|in|and|not)'") as caught:
         parse(text)
     assert "did you mean" not in str(caught.value)
 

@@ -104,7 +104,7 @@ def test_a_syntax_error_has_its_place(served: Served) -> None:
 
 def test_bad_requests_say_what_is_wrong(served: Served) -> None:
     cases = [
-        (b"{", 400, "no JSON"),
+        (b"{", 400, "not valid JSON"),
         (b"[]", 400, "not a JSON object"),
         (b"{}", 400, "'subscription' is missing"),
         (b'{"subscription": 5}', 400, "a text or a JSON form"),
@@ -115,7 +115,7 @@ def test_bad_requests_say_what_is_wrong(served: Served) -> None:
         (b'{"subscription": "a = 1", "id": "\\ud800"}', 400, "surrogate"),
         (b'{"subscription": "a = 1", "dialect": "klingon"}', 422, "klingon"),
         (b'{"subscription": NaN}', 400, "finite"),
-        (b"\xff", 400, "no UTF-8"),
+        (b"\xff", 400, "not valid UTF-8"),
         (b"[" * 100_000, 400, "nested"),
     ]
     for body, status, part in cases:

@@ -154,7 +154,7 @@ def test_a_missing_index(events: DataFrame, tmp_path: Path) -> None:
 def test_a_file_that_is_no_index(events: DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "other"
     path.write_text("price < 5")
-    with pytest.raises(tamis.StorageError, match="is no file of arrays"):
+    with pytest.raises(tamis.StorageError, match="is not a file of arrays"):
         tamis.spark.match(events, path)
 
 

@@ -186,7 +186,7 @@ def test_a_faulty_document_is_told_by_its_event(spark: SparkSession) -> None:
     matches = tamis.spark.match(
         frame, subscriptions_frame(spark, {"s": "a = 1"}), column="document"
     )
-    with pytest.raises(Exception, match=r"the event 7: no JSON: .* at line 1, column \d"):
+    with pytest.raises(Exception, match=r"the event 7: not valid JSON: .* at line 1, column \d"):
         matches.collect()
 
 

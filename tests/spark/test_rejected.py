@@ -22,13 +22,13 @@ SUBSCRIPTIONS = {"cheap": "price < 5", "any": "price is present or note is prese
 
 DOCUMENTS = {
     1: ('{"price": 3}', None),
-    2: ('{"price": 3', "no JSON: expecting ',' delimiter at line 1, column 12"),
+    2: ('{"price": 3', "not valid JSON: expecting ',' delimiter at line 1, column 12"),
     3: (None, None),
     4: ("[1, 2]", "a JSON event is an object, not an array"),
     5: ('{"price": 30}', None),
     6: ('{"price": 1, "price": 2}', "the key 'price' stands twice in one object"),
     7: (json.dumps({"note": "x" * 200}), "a string of 200 at 'note': the limit is 100"),
-    8: ("", "no JSON: an empty document"),
+    8: ("", "not valid JSON: an empty document"),
     9: ('{"price": 4}', None),
 }
 MATCHES = {(1, "cheap"), (1, "any"), (5, "any"), (9, "cheap"), (9, "any")}
@@ -70,7 +70,7 @@ def test_skip(documents: DataFrame) -> None:
 
 
 def test_fail(documents: DataFrame) -> None:
-    with pytest.raises(Exception, match="the event 2: no JSON: expecting"):
+    with pytest.raises(Exception, match="the event 2: not valid JSON: expecting"):
         found(documents.where("id = 2"), "fail", column="raw").count()
     assert pairs(found(documents.where("id in (1, 3)"), "fail", column="raw")) == {
         (1, "cheap"),

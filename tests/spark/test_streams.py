@@ -232,5 +232,5 @@ def test_the_error_of_a_stream_is_raised(stream: Stream, spark: SparkSession) ->
     engine = tamis.Engine()
     engine.subscribe("x = 1", id="s")
     query = match(events, Index(engine), column="document").writeStream.format("noop").start()
-    with pytest.raises(Exception, match="the event 0: no JSON"):
+    with pytest.raises(Exception, match="the event 0: not valid JSON"):
         watch(query, console=Console(file=io.StringIO()))

@@ -70,7 +70,7 @@ BROKEN: dict[Form, tuple[Any, str, str]] = {
     "json": (
         pa.array(['{"price": 1', '{"price": 1}', None, "{}"]),
         '{"price": 1',
-        "no JSON: expecting ',' delimiter at line 1, column 12",
+        "not valid JSON: expecting ',' delimiter at line 1, column 12",
     ),
     "variant": (
         column_of([[1], {"price": 1}, None, {}]),

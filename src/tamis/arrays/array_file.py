@@ -148,7 +148,7 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
 
 
 def _damaged(path: str | os.PathLike[str], reason: str) -> StorageError:
-    remedy = "restore it from a copy or build it anew"
+    remedy = "restore it from a copy or build it again"
     return StorageError(f"{os.fspath(path)} is damaged, {reason}: {remedy}")
 
 
@@ -156,7 +156,9 @@ def _read_head(path: str | os.PathLike[str], file: BinaryIO) -> tuple[int, dict[
     """The size of the head and its document, of a file that is as long as its head says."""
     preamble = file.read(PREAMBLE.size)
     if not MAGIC.startswith(preamble[: len(MAGIC)]):
-        raise StorageError(f"{os.fspath(path)} is no file of arrays: give one that Tamis has saved")
+        raise StorageError(
+            f"{os.fspath(path)} is not a file of arrays: give one that Tamis has saved"
+        )
     size = os.fstat(file.fileno()).st_size
     if len(preamble) < PREAMBLE.size:
         raise _damaged(path, f"cut short at {size:,} bytes")
@@ -181,9 +183,9 @@ def _document(path: str | os.PathLike[str], text: bytes) -> dict[str, Any]:
     try:
         document = json.loads(text.decode())
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, "its head is no JSON") from error
+        raise _damaged(path, "its head is not JSON") from error
     if not isinstance(document, dict):
-        raise _damaged(path, "its head is no JSON object")
+        raise _damaged(path, "its head is not a JSON object")
     return document
 
 
@@ -222,7 +224,7 @@ def _entry(row: Any) -> Entry:
         raise ValueError(f"its array {name!r} has no shape")
     for number in (*entry.shape, entry.offset, entry.length):
         if type(number) is not int or not 0 <= number < 1 << 63:
-            raise ValueError(f"its array {name!r} has a number that is no size")
+            raise ValueError(f"its array {name!r} has a number that is not a size")
     largest = math.prod([extent or 1 for extent in entry.shape]) * dtype.itemsize
     if largest >= 1 << 63 or entry.length != math.prod(entry.shape) * dtype.itemsize:
         raise ValueError(f"its array {name!r} has a length that is not that of its shape")

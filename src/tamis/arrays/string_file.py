@@ -56,7 +56,7 @@ def strings_of(
     except (KeyError, ValueError) as error:
         path = getattr(arrays, "path", "these arrays")
         reason = error.args[0] if error.args else error
-        remedy = "restore the file from a copy or build it anew"
+        remedy = "restore the file from a copy or build it again"
         raise StorageError(f"no strings {prefix!r} in {path}: {reason}; {remedy}") from error
     return strings  # type: ignore[return-value]
 
@@ -68,9 +68,9 @@ def _joined(prefix: str, name: str) -> str:
 def _check_strings(offsets: NDArray[Any], data: NDArray[Any], valid: NDArray[Any] | None) -> None:
     """What Arrow takes on trust: the types and the lengths of the buffers."""
     if offsets.dtype != np.int64 or offsets.ndim != 1 or len(offsets) == 0:
-        raise ValueError("the offsets are no row of int64")
+        raise ValueError("the offsets are not a row of int64")
     if data.dtype != np.uint8 or data.ndim != 1:
-        raise ValueError("the data are no row of bytes")
+        raise ValueError("the data are not a row of bytes")
     if offsets[0] != 0 or offsets[-1] != len(data):
         raise ValueError("the offsets do not fit the data")
     if valid is not None and (valid.dtype != np.uint8 or valid.shape != ((len(offsets) + 6) // 8,)):

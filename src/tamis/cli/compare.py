@@ -138,7 +138,7 @@ def _read(given: str, what: str) -> Expression:
         try:
             return parse(b"".join(lines(source)).decode())
         except UnicodeDecodeError as error:
-            raise UsageError(f"{source.name}: no UTF-8 at byte {error.start}") from error
+            raise UsageError(f"{source.name}: not valid UTF-8 at byte {error.start}") from error
 
 
 def _rows(a: Expression, b: Expression, facts: Facts) -> Iterator[Row]:

@@ -67,7 +67,7 @@ def _decoded(data: bytes) -> str:
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise EventError(f"no UTF-8: {error.reason} at byte {error.start}") from error
+        raise EventError(f"not valid UTF-8: {error.reason} at byte {error.start}") from error
 
 
 def _skip(text: str, position: int) -> int:
@@ -88,4 +88,4 @@ def _end_of_value(text: str, position: int) -> int:
 def _no_json(problem: str, text: str, position: int) -> EventError:
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
-    return EventError(f"no JSON: {problem} at line {line}, column {column}")
+    return EventError(f"not valid JSON: {problem} at line {line}, column {column}")

@@ -206,11 +206,11 @@ def _plain(document: Document) -> Any:
     except json.JSONDecodeError as error:
         problem = f"{error.msg[:1].lower()}{error.msg[1:]}"
         place = f"line {document.line + error.lineno - 1}, column {error.colno}"
-        raise SubscriptionError(f"no JSON: {problem} at {place}") from error
+        raise SubscriptionError(f"not valid JSON: {problem} at {place}") from error
     except UnicodeDecodeError as error:
-        raise SubscriptionError(f"no UTF-8: {error.reason} at byte {error.start}") from error
+        raise SubscriptionError(f"not valid UTF-8: {error.reason} at byte {error.start}") from error
     except (ValueError, RecursionError) as error:
-        raise SubscriptionError(f"no JSON: {error}") from error
+        raise SubscriptionError(f"not valid JSON: {error}") from error
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> Row:

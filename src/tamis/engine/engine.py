@@ -93,7 +93,7 @@ class Engine:
         limits: Limits = LIMITS,
     ) -> None:
         if not isinstance(limits, Limits):
-            raise TamisError(f"limits is a Limits(…), not {limits!r}")
+            raise TamisError(f"limits must be a Limits(…), not {limits!r}")
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.from_json(schema, limits)
         taxonomies = vocabulary(schema, Taxonomies.given(taxonomy))
@@ -553,7 +553,7 @@ class Engine:
             if not restore_matcher(engine.subscriptions.index.matcher, file):
                 engine.loader.compile()
         except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(f"{os.fspath(path)} is no whole engine: {error}") from error
+            raise StorageError(f"{os.fspath(path)} is not a whole engine: {error}") from error
         return engine
 
 
@@ -562,7 +562,7 @@ def _checked_limit(limit: int | None) -> int | None:
     if limit is None:
         return None
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-        raise TamisError(f"limit is a whole number from 0 on, or None, not {limit!r}")
+        raise TamisError(f"limit must be a whole number of at least 0, or None, not {limit!r}")
     return min(limit, _MOST)
 
 

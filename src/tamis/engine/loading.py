@@ -138,5 +138,5 @@ class Loader:
 def collects(errors: str) -> bool:
     """Whether faulty rows are collected."""
     if errors not in ("raise", "collect"):
-        raise TamisError(f"errors is 'raise' or 'collect', not {errors!r}")
+        raise TamisError(f"errors must be 'raise' or 'collect', not {errors!r}")
     return errors == "collect"

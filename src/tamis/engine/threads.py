@@ -31,7 +31,7 @@ def pairs_of(
 ) -> Iterator[Pairs]:
     """The pairs of all events, in chunks."""
     if not isinstance(threads, int) or threads < 1:
-        raise TamisError(f"threads is a number from 1 on, not {threads!r}")
+        raise TamisError(f"threads must be a whole number of at least 1, not {threads!r}")
     parts = _parts(events, threads)
     if threads == 1:
         for start, batch in parts:

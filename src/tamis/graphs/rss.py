@@ -102,7 +102,7 @@ def _entries(document: bytes) -> list[Any]:
         ) from error
     parsed = feedparser.parse(io.BytesIO(document))  # a string might be taken for an address
     if not parsed.version:
-        raise EventError("this is no feed of RSS or Atom")
+        raise EventError("this is not a feed of RSS or Atom")
     entries: list[Any] = parsed.entries
     return entries
 

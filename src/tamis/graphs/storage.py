@@ -56,11 +56,13 @@ def load_index(
     """Open an index that ``save_index`` wrote; the arrays stay in the file."""
     file = open_arrays(path, verify)
     if file.header.get("content") != CONTENT or file.header.get("layout") != LAYOUT:
-        raise StorageError(f"{os.fspath(path)} is no index of patterns, or of another version")
+        raise StorageError(f"{os.fspath(path)} is not an index of patterns, or of another version")
     try:
         return index_of_arrays(file, limits, verify=verify)
     except (KeyError, TypeError, ValueError) as error:
-        raise StorageError(f"{os.fspath(path)} is no whole index of patterns: {error}") from error
+        raise StorageError(
+            f"{os.fspath(path)} is not a whole index of patterns: {error}"
+        ) from error
 
 
 def index_of_arrays(

@@ -156,7 +156,7 @@ def fault(text: str, start: int) -> ParseError:
         return ParseError("a quoted name that does not end", text, start, "close it with `")
     if character == "-":
         hint = "write # before a comment, and a space between two minus signs"
-        return ParseError("'--' begins no comment", text, start, hint)
+        return ParseError("'--' does not begin a comment", text, start, hint)
     hints = {"&": "write 'and'", "|": "write 'or'", ";": "one subscription at a time"}
     return ParseError(f"unexpected {character!r}", text, start, hints.get(character))
 

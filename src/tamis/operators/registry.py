@@ -118,7 +118,7 @@ def _imported(point: EntryPoint) -> Operator:
             "pip install 'tamis[operators]', or what its package needs"
         ) from error
     if not isinstance(found, Operator):
-        raise TamisError(f"{point.value} is no operator; declare it with @tamis.operator")
+        raise TamisError(f"{point.value} is not an operator; declare it with @tamis.operator")
     return found
 
 
@@ -134,5 +134,5 @@ def check_needed(needed: Mapping[str, str], known: Mapping[str, Operator], where
         if known[name].version != version:
             raise StorageError(
                 f"{where} needs version {version} of the operator {name!r}, not "
-                f"{known[name].version}: its results may differ; subscribe anew"
+                f"{known[name].version}: its results may differ; subscribe again"
             )

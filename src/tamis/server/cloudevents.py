@@ -102,12 +102,12 @@ def _decoded(text: Any) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (TypeError, ValueError, binascii.Error) as error:
-        raise EventError("data_base64 is no base64") from error
+        raise EventError("data_base64 is not base64") from error
 
 
 def _check(context: Mapping[str, Any]) -> None:
     if context.get("specversion") != "1.0":
-        raise EventError("this is no CloudEvent 1.0: set specversion to '1.0'")
+        raise EventError("this is not a CloudEvent 1.0: set specversion to '1.0'")
     for name in _REQUIRED:
         if not isinstance(context.get(name), str) or not context[name]:
             raise EventError(
@@ -116,7 +116,7 @@ def _check(context: Mapping[str, Any]) -> None:
     for name, value in context.items():
         if not _NAME.fullmatch(name):
             raise EventError(
-                f"{name[:100]!r} is no name of a CloudEvents attribute: use a-z and 0-9"
+                f"{name[:100]!r} is not a name of a CloudEvents attribute: use a-z and 0-9"
             )
         if not isinstance(value, str | int | bool):
             raise EventError(

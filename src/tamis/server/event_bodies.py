@@ -57,7 +57,7 @@ def publications(
         return _of_graphs(RDF[kind], body, source, key)
     if kind in ("application/json", ""):
         return _of_json(body, source, key)
-    raise MediaTypeError(f"{kind!r} is no media type of events: send one of {', '.join(READ)}")
+    raise MediaTypeError(f"{kind!r} is not a media type of events: send one of {', '.join(READ)}")
 
 
 def _of_json(body: bytes, source: str, key: str | None) -> list[Publication]:
@@ -143,7 +143,7 @@ def _attributes(event: CloudEvent) -> dict[str, Any]:
             try:
                 data = data.decode()
             except UnicodeDecodeError as error:
-                raise EventError(f"the data is no UTF-8: {error.reason}") from error
+                raise EventError(f"the data is not valid UTF-8: {error.reason}") from error
         else:
             raise MediaTypeError(f"no event can be made of data of the type {event.data_type!r}")
     if data is None:

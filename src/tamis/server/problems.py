@@ -45,7 +45,7 @@ PROBLEMS: Mapping[type[Exception], Problem] = {
     errors.InvalidEventError: Problem(422, "invalid-event", "The event breaks its schema"),
     errors.SchemaError: Problem(422, "schema", "The schema is refused"),
     errors.TaxonomyError: Problem(422, "taxonomy", "The taxonomy is refused"),
-    errors.TimestampError: Problem(422, "timestamp", "This is no instant"),
+    errors.TimestampError: Problem(422, "timestamp", "This is not an instant"),
     errors.BrokerError: Problem(422, "refused", "The broker refuses this"),
     errors.MissingExtraError: Problem(501, "not-installed", "The broker lacks a package for this"),
     errors.BusyError: Problem(429, "busy", "The broker is busy"),

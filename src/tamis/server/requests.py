@@ -131,19 +131,19 @@ def decode_json(body: bytes) -> Any:
     try:
         return json.loads(body.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise RequestError(f"no UTF-8: {error.reason} at byte {error.start}") from error
+        raise RequestError(f"not valid UTF-8: {error.reason} at byte {error.start}") from error
     except json.JSONDecodeError as error:
         problem = error.msg[:1].lower() + error.msg[1:]
         place = f"line {error.lineno}, column {error.colno}"
-        raise RequestError(f"no JSON: {problem} at {place}") from error
+        raise RequestError(f"not valid JSON: {problem} at {place}") from error
     except RecursionError as error:
-        raise RequestError("no JSON of reasonable depth: it is nested too deeply") from error
+        raise RequestError("the JSON is nested too deeply") from error
     except ValueError as error:  # an integer of thousands of digits
-        raise RequestError(f"no JSON: {error}") from error
+        raise RequestError(f"not valid JSON: {error}") from error
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise RequestError(f"no JSON: {constant} is not a finite number")
+    raise RequestError(f"not valid JSON: {constant} is not a finite number")
 
 
 class Fields:

@@ -113,7 +113,7 @@ class MatchTask(NamedTuple):
         for found in index.documents.chunks(documents, self.limit, 1):
             rejected = {row: str(error) for row, error in found.rejected.items()}
             for row in found.blank.tolist():
-                rejected[row] = "no JSON: an empty document"
+                rejected[row] = "not valid JSON: an empty document"
             if self.on_error == "fail":
                 self.check(batch, rejected)
             for chunk in index.engine.chunks(found.pairs):

@@ -442,7 +442,7 @@ def test_not_a_number_is_null_in_pandas_and_a_value_elsewhere():
         (pl.LazyFrame({"a": [1]}), r"collect\(\)"),
         (pl.Series([1]), "give a frame"),
         (pd.Series([1]), "give a frame"),
-        (pa.chunked_array([[1]]), "no stream of rows"),
+        (pa.chunked_array([[1]]), "not give a stream of rows"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -457,7 +457,7 @@ def test_other_sources():
     assert list(read_events({"a": row}["a"] for row in [event, {"a": 1}])) == [event, event]
     with pytest.raises(EventError, match="row 1: an event is a mapping, not a int"):
         list(read_events([{}, 5]))
-    with pytest.raises(EventError, match="a list is no frame"):
+    with pytest.raises(EventError, match="a list is not a frame"):
         read_frame([{}])
 
     class Subclass(pd.DataFrame):

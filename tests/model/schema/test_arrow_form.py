@@ -161,7 +161,7 @@ def test_infer_domains() -> None:
 def test_what_cannot_be_inferred() -> None:
     with pytest.raises(SchemaError, match="'a' has values of several kinds, number and string"):
         Schema.infer([{"a": 1}, {"a": "x"}])
-    with pytest.raises(SchemaError, match="which is no name of an event type"):
+    with pytest.raises(SchemaError, match="which is not the name of an event type"):
         Schema.infer([{"event_type": 5}])
     with pytest.raises(SchemaError, match="'event_type' is empty"):
         Schema.infer([{"event_type": []}])

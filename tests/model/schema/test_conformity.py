@@ -67,7 +67,7 @@ def test_priorities() -> None:
         ({"event_type": {"a": 1}}, "R1", "'event_type' is a mapping"),
         ({"event_type": {}}, "R1", "'event_type' is a mapping"),
         ({"event_type": ["antiques", "furnitur"]}, "R1", "did you mean 'furniture'"),
-        ({"event_type": 5}, "R1", "5 is no known event type"),
+        ({"event_type": 5}, "R1", "5 is not a known event type"),
         ({"price": "cheap"}, "R2", "is 'cheap', a string and no number"),
         ({"quantity": 1.5}, "R2", "is 1.5, outside of its domain; it holds integers"),
         ({"period": "XIX"}, "R2", "is 'XIX', outside of its domain; did you mean 'XVI"),
@@ -76,11 +76,11 @@ def test_priorities() -> None:
         ({"price": []}, "R2", "'price' has no values"),
         ({"price": {}}, "R2", "'price' is a mapping"),
         ({"material": {}}, "R2", "'material' is a mapping, and no value; it is an attribute"),
-        ({"wheels": 4}, "R3", "'wheels' is no attribute of antiques and furniture"),
+        ({"wheels": 4}, "R3", "'wheels' is not an attribute of antiques and furniture"),
         ({"materal": "oak"}, "R3", "did you mean 'material'"),
-        ({"seller": {"name": "ann"}}, "R3", "'seller.name' is no attribute"),
-        ({"seller": {}}, "R3", "'seller' is no attribute"),
-        ({"tags": []}, "R3", "'tags' is no attribute"),
+        ({"seller": {"name": "ann"}}, "R3", "'seller.name' is not an attribute"),
+        ({"seller": {}}, "R3", "'seller' is not an attribute"),
+        ({"tags": []}, "R3", "'tags' is not an attribute"),
     ],
 )
 def test_broken_rules(changes: dict[str, Any], rule: str, said: str) -> None:
@@ -99,7 +99,7 @@ def test_an_attribute_of_another_type() -> None:
     )
     assert violation.rule == "R3"
     assert violation.types == ("antiques",)
-    assert violation.reason.endswith("no attribute of antiques; it is one of furniture")
+    assert violation.reason.endswith("not an attribute of antiques; it is one of furniture")
 
 
 def test_types_of_events_that_name_none() -> None:

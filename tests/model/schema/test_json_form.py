@@ -42,10 +42,10 @@ def test_the_form_of_the_paper() -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("", "no JSON: expecting value at line 1, column 1"),
+        ("", "not valid JSON: expecting value at line 1, column 1"),
         ("[]", "a schema is an object, not a list"),
-        ("{", "no JSON"),
-        (b"\xff", "no UTF-8"),
+        ("{", "not valid JSON"),
+        (b"\xff", "not valid UTF-8"),
         ('{"typs": {}}', "unknown key 'typs'; did you mean 'types'"),
         ('{"types": {"t": {}, "t": {}}}', "the key 't' stands twice"),
         ('{"types": []}', "types: expected an object"),

@@ -143,7 +143,7 @@ def test_equality_and_copies() -> None:
         ({"domains": {"d": {"kind": "enumrated"}}}, "did you mean 'enumerated'"),
         ({"domains": {"d": {"kind": "string", "values": []}}}, "unknown key 'values' at domains/d"),
         ({"domains": {"d": 5}}, "expected an object"),
-        ({"domains": {"d": {"kind": "enumerated", "values": [""]}}}, "empty string is no value"),
+        ({"domains": {"d": {"kind": "enumerated", "values": [""]}}}, "empty string is not a value"),
         ({"domains": {"d": {"kind": "hierarchical", "parents": {"": []}}}}, "empty string"),
     ],
 )

@@ -156,7 +156,7 @@ def test_image() -> None:
     assert matches("face_count(0)", colour)
     assert matches("(brightness(?b)) is unknown", {})
     broken = Event({}, payloads={"image": b"no image"})
-    assert "no image that OpenCV can decode" in failure("brightness(?b)", broken)
+    assert "not an image that OpenCV can decode" in failure("brightness(?b)", broken)
 
 
 def test_faces_of_a_photograph() -> None:

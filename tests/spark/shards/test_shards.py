@@ -146,7 +146,7 @@ def test_rejected_events(spark: SparkSession, tmp_path: Path, on_error: Any) -> 
 
 def test_an_event_that_cannot_be_read_fails_the_job(spark: SparkSession, shards: Shards) -> None:
     events = spark.createDataFrame([(2, '{"price": 3')], "id long, raw string")
-    with pytest.raises(Exception, match="the event 2: no JSON: expecting"):
+    with pytest.raises(Exception, match="the event 2: not valid JSON: expecting"):
         match(events, shards, column="raw").count()
 
 

@@ -71,7 +71,9 @@ def open_database(url: str) -> Database:
         from tamis.broker.storage.postgresql import PostgresqlDatabase
 
         return PostgresqlDatabase(url)
-    raise StorageError(f"{url[:200]!r} is no database: write sqlite:///file.db or postgresql://…")
+    raise StorageError(
+        f"{url[:200]!r} is not a database: write sqlite:///file.db or postgresql://…"
+    )
 
 
 def unavailable(error: BaseException) -> UnavailableError:

@@ -44,7 +44,7 @@ def read_stream(source: Any, limits: Limits = LIMITS) -> Iterator[Event]:
         reader = pa.RecordBatchReader.from_stream(source)
     except pa.ArrowException as error:
         name = type(source).__name__
-        raise EventError(f"a {name} gives no stream of rows: {error}") from error
+        raise EventError(f"a {name} does not give a stream of rows: {error}") from error
     return read_arrow(reader, limits)
 
 

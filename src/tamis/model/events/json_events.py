@@ -85,7 +85,7 @@ def read_line(line: str | bytes, number: int, limits: Limits = LIMITS) -> Event 
 
 def _syntax_error(error: JSONDecodeError, line: int, column: int) -> EventError:
     problem = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
-    return EventError(f"no JSON: {problem} at line {line}, column {column}")
+    return EventError(f"not valid JSON: {problem} at line {line}, column {column}")
 
 
 def _decoded(text: str | bytes, limits: Limits) -> str:
@@ -97,7 +97,7 @@ def _decoded(text: str | bytes, limits: Limits) -> str:
         try:
             text = text.decode()
         except UnicodeDecodeError as error:
-            raise EventError(f"no UTF-8: {error.reason} at byte {error.start}") from error
+            raise EventError(f"not valid UTF-8: {error.reason} at byte {error.start}") from error
     elif not text.isascii():
         size = len(text.encode(errors="surrogatepass"))
         check_limit(size, limits.document, "bytes in one JSON document")

@@ -51,7 +51,7 @@ def read_frame(frame: Any, limits: Limits = LIMITS) -> Iterator[Event]:
             return frames.read_pandas(frame, limits)
         return frames.read_polars(frame, limits)
     if not hasattr(frame, "__arrow_c_stream__"):
-        raise EventError(f"a {type(frame).__name__} is no frame; give a pandas or a Polars one")
+        raise EventError(f"a {type(frame).__name__} is not a frame; give a pandas or a Polars one")
     from tamis.model.events import arrow_events
 
     return arrow_events.read_stream(frame, limits)
@@ -95,4 +95,4 @@ def _classes(source: object) -> set[tuple[str, str]]:
 def _refuse(classes: set[tuple[str, str]]) -> None:
     for package, name in classes & _REMEDIES.keys():
         remedy = _REMEDIES[package, name]
-        raise EventError(f"a {name} of {package} is no source of events; {remedy}")
+        raise EventError(f"a {name} of {package} is not a source of events; {remedy}")

@@ -109,7 +109,7 @@ def _type_violations(
     for value in types if named is None else named.values:
         if not isinstance(value, str) or value not in schema.types:
             hint = suggestion(str(value), schema.types) or "create the type first"
-            reason = f"{_shown(value)} is no known event type; {hint}"
+            reason = f"{_shown(value)} is not a known event type; {hint}"
             yield Violation(Rule.R1, name, (str(value)[:100],), reason)
 
 
@@ -146,7 +146,7 @@ def _third_rule(schema: Schema, view: View, held: dict[Path, Held]) -> Iterator[
         others = [type for type, each in schema.types.items() if path in each.attributes]
         known = map(format_path, view.attributes)
         hint = f"it is one of {_listed(others)}" if others else suggestion(name, known)
-        said = f"{name!r} is no attribute of {_listed(types)}"
+        said = f"{name!r} is not an attribute of {_listed(types)}"
         yield Violation(Rule.R3, name, types, said + (f"; {hint}" if hint else ""))
 
 

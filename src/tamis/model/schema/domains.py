@@ -205,7 +205,7 @@ class HierarchicalDomain(Domain):
 
 def _check_not_empty(values: Container[str]) -> None:
     if "" in values:
-        raise SchemaError("the empty string is no value of a domain; leave the attribute out")
+        raise SchemaError("the empty string is not a value of a domain; leave the attribute out")
 
 
 def _is_bound(bound: object) -> bool:

@@ -93,7 +93,9 @@ def _types(values: Iterable[Value], event_type: str) -> Types:
     found = list(values)
     for value in found:
         if not isinstance(value, str) or not value:
-            raise SchemaError(f"{event_type!r} has {value!r}, which is no name of an event type")
+            raise SchemaError(
+                f"{event_type!r} has {value!r}, which is not the name of an event type"
+            )
     if not found:
         raise SchemaError(f"{event_type!r} is empty: an event has one type or more")
     return frozenset(str(value) for value in found)

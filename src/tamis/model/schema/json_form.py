@@ -89,11 +89,11 @@ def _decoded(text: str | bytes, limits: Limits) -> Any:
     try:
         return _DECODER.decode(text.decode() if isinstance(text, bytes) else text)
     except UnicodeDecodeError as error:
-        raise SchemaError(f"no UTF-8: {error.reason} at byte {error.start}") from error
+        raise SchemaError(f"not valid UTF-8: {error.reason} at byte {error.start}") from error
     except json.JSONDecodeError as error:
         problem = error.msg[:1].lower() + error.msg[1:]
         place = f"line {error.lineno}, column {error.colno}"
-        raise SchemaError(f"no JSON: {problem} at {place}") from error
+        raise SchemaError(f"not valid JSON: {problem} at {place}") from error
     except RecursionError as error:
         raise SchemaError(f"a schema is at most {MAX_DEPTH} levels deep") from error
     except ValueError as error:  # an integer of thousands of digits
@@ -110,7 +110,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise SchemaError(f"the constant {name} is no bound of a domain")
+    raise SchemaError(f"the constant {name} cannot bound a domain")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refuse_constant)

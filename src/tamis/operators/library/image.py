@@ -44,7 +44,7 @@ def _grey(given: Any) -> Bytes | None:
     if isinstance(given, bytes | bytearray | memoryview):
         given = cv2.imdecode(np.frombuffer(given, np.uint8), cv2.IMREAD_GRAYSCALE)
         if given is None:
-            raise ValueError("bytes that are no image that OpenCV can decode")
+            raise ValueError("these bytes are not an image that OpenCV can decode")
     image = np.asarray(given)
     if image.size > MOST_PIXELS * 4 or image.ndim not in (2, 3):
         raise ValueError(f"an image of the shape {image.shape}")

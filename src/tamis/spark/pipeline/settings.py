@@ -122,7 +122,7 @@ def _option(name: str, value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise ValueError(f"has an option {name!r} that is no text, number or boolean")
+    raise ValueError(f"has an option {name!r} that is not a text, a number or a boolean")
 
 
 def duration(value: Any) -> float:

@@ -94,7 +94,9 @@ class Shards:
         if not isinstance(count, int) or not 1 <= count <= MOST_SHARDS:
             raise TamisError(f"count must be a number of shards from 1 to {MOST_SHARDS:,}")
         if not hasattr(subscriptions, "mapInArrow") or subscriptions.isStreaming:
-            raise TamisError("shards are built of a DataFrame that is no stream; else use Index.of")
+            raise TamisError(
+                "shards are built of a DataFrame that is not a stream; otherwise use Index.of"
+            )
         form = schema.to_json() if isinstance(schema, Schema) else schema
         settings = Settings(form, taxonomy, prefixes, limits, tuple(operators))
         rows = table_rows(subscriptions, columns)
