@@ -54,5 +54,5 @@ def test_other_files(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no index of patterns"):
         load_index(tmp_path / "other")
     save_arrays(tmp_path / "other", {"a": np.zeros(1)}, {"content": "tamis patterns", "layout": 1})
-    with pytest.raises(StorageError, match="no whole index"):
+    with pytest.raises(StorageError, match="not a whole index"):
         load_index(tmp_path / "other")
