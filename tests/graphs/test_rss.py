@@ -86,7 +86,7 @@ def test_refusals() -> None:
     for start in (b"<!DOCTYPE rss>", b'<!ENTITY a "b">'):
         with pytest.raises(EventError, match="at byte 0"):
             items_of(start + RSS2)
-    with pytest.raises(EventError, match="no feed"):
+    with pytest.raises(EventError, match="not a feed"):
         items_of(b"<html></html>")
     with pytest.raises(LimitError):
         items_of(RSS2, limits=Limits(document=100))

@@ -51,7 +51,7 @@ def test_an_empty_index(tmp_path: Path) -> None:
 
 def test_other_files(tmp_path: Path) -> None:
     save_arrays(tmp_path / "other", {"a": np.zeros(1)}, {"content": "something"})
-    with pytest.raises(StorageError, match="no index of patterns"):
+    with pytest.raises(StorageError, match="not an index of patterns"):
         load_index(tmp_path / "other")
     save_arrays(tmp_path / "other", {"a": np.zeros(1)}, {"content": "tamis patterns", "layout": 1})
     with pytest.raises(StorageError, match="not a whole index"):
