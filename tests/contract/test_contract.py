@@ -189,10 +189,12 @@ MODES = {
 SHARED = ["by_count", "by_batch", "by_slice", "by_chunks", "after_saving"]
 """Modes in which an index for each case is left to the whole suite."""
 TOGETHER = [
+    ("scan", "after_saving"),
     *(("sieve", mode) for mode in SHARED),
     *((next(iter(ALGORITHMS)), mode) for mode in SHARED if not MODES[mode].in_columns),
 ]
-"""Matchers and modes in which cases share an engine; all algorithms read columns alike."""
+"""Matchers and modes in which cases share an engine; all algorithms read columns alike, and of the
+scan only its file takes time."""
 INDEXED = ["by_match", "by_arrow", "by_slice", "among_others", "after_replacing"]
 
 
@@ -204,7 +206,7 @@ def runs() -> Iterator[Any]:
         for matcher in MATCHERS:
             if matcher == "gtopss" and group not in OF_VARIABLES:
                 continue  # without patterns it is the sieve
-            modes, slow = list(MODES), [] if matcher == "scan" else SHARED
+            modes, slow = list(MODES), ["after_saving"] if matcher == "scan" else SHARED
             if matcher in others:
                 turn = (number + others.index(matcher)) % len(INDEXED)
                 modes, slow = INDEXED if soak else INDEXED[turn : turn + 1], []

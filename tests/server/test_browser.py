@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
 
 from tests.server.conftest import Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +25,8 @@ FLAGS = (
 @pytest.fixture
 def page(served: Served) -> Iterator[Page]:
     """A page that is logged in; errors of scripts fail the test."""
+    from playwright.sync_api import sync_playwright  # half a second, which only these tests need
+
     assert CHROMIUM, "install Debian's chromium, as .ci/run does"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
