@@ -194,17 +194,19 @@ class Engine:
     def change_taxonomy(
         self, taxonomy: Taxonomies | TaxonomyLike, *, attribute: str | None = None
     ) -> None:
-        """Use another taxonomy from the next event on; what asks for ``is a`` is compiled again.
+        """Use another taxonomy from the next event on; subscriptions with ``is a`` are compiled
+        again.
 
-        It is for one ``attribute``, or for all that have none of their own; ``Taxonomies`` replace
-        them all. The terms that subscriptions ask for must be in it, or nothing changes.
+        It applies to one ``attribute``, or to all that have no taxonomy of their own;
+        ``Taxonomies`` replace them all. Terms that subscriptions use must be in it, or nothing
+        changes.
         """
         self.subscriptions.change_taxonomy(taxonomy, attribute)
 
     def extend(self, extension: Schema | str | bytes | Mapping[str, Any]) -> Schema:
-        """Extend the schema (``Schema.extend``) for all that comes from now on; return the new one.
+        """Extend the schema (``Schema.extend``) for everything from now on; return the new one.
 
-        An extension changes nothing that is there, so all subscriptions stay as they are.
+        An extension only adds, so all subscriptions stay as they are.
         """
         return self.subscriptions.extend(extension)
 
@@ -285,12 +287,12 @@ class Engine:
         graphs: Any = None,
         format: str = "n-triples",
     ) -> Iterator[Matches]:
-        """Match as ``match_batch`` does, in chunks of bounded size, in no order of the events."""
+        """Match as ``match_batch`` does, in chunks of bounded size, in no particular order."""
         index = self.subscriptions.index
         return _chunks(self._pairs(index, events, limit, threads, graphs, format), index.store.ids)
 
     def document_matcher(self) -> DocumentMatcher:
-        """What matches columns of JSON or variants against the subscriptions of this moment."""
+        """A matcher for columns of JSON or variants, with the subscriptions of this moment."""
         return self._document_matcher(self.subscriptions.index.view())
 
     def chunks(self, pairs: Iterable[Pairs]) -> Iterator[Matches]:
@@ -340,12 +342,13 @@ class Engine:
         return explain(self[id], self._event(event), world, index.deciding.remark)
 
     def learned_calls(self) -> Mapping[str, Any]:
-        """What is known of operator calls, as plain data: by call and version the true results and
-        all results, by operator and version the seconds of a call and of its set-up."""
+        """What the engine has learned of operator calls, as plain data: for each call and version
+        the true results and all results, for each operator and version the seconds of a call and
+        of its set-up."""
         return self.subscriptions.index.deciding.learned()
 
     def learn_calls(self, known: Mapping[str, Any]) -> None:
-        """Order calls by what ``learned_calls`` of another engine gave."""
+        """Order calls by what another engine has learned (its ``learned_calls``)."""
         self.subscriptions.index.deciding.learn(known)
 
     def substitutions(
@@ -353,8 +356,8 @@ class Engine:
     ) -> list[dict[str, Any]]:
         """All values of a subscription's variables under which an event matches it, each once.
 
-        ``match_batch`` and ``matches`` give one of them. More than ``limit`` are a ``LimitError``;
-        an operator that fails, so that some may be lacking, is an error too.
+        ``match_batch`` and ``matches`` give one of them. More than ``limit`` are a ``LimitError``.
+        If an operator fails, so that some may be missing, you get an error too.
         """
         trial = Trial(self._event(event), self.subscriptions.world)
         expression = self[id].expression
@@ -388,8 +391,8 @@ class Engine:
     # What goes on inside.
 
     def cost(self, subscription: Source) -> Cost:
-        """Estimate what an average event would pay for a subscription by itself, and why. ``plan``
-        shows what the subscriptions cost that are there."""
+        """Estimate what a subscription alone would cost an average event, and why. ``plan`` shows
+        what the engine's own subscriptions cost."""
         from tamis.matching.covers.covers import cover_of
         from tamis.matching.planning.cost import cost_of
 
@@ -398,9 +401,9 @@ class Engine:
         return cost_of(cover_of(expression))
 
     def settle(self, timeout: float | None = None) -> None:
-        """Wait until all subscriptions are in segments, and these are merged.
+        """Wait until all subscriptions are in segments, and the segments are merged.
 
-        You need not: events see every change at once. But matching is fastest then.
+        You need not wait: events see every change at once. But matching is fastest then.
         """
         settles = capability(self.subscriptions.index.matcher, Settles)
         if settles is not None:
@@ -423,9 +426,9 @@ class Engine:
                 learns.learn(sample)
 
     def stats(self) -> Any:
-        """How much the engine holds, by part, and what an event is expected to cost (``Stats``); of
-        a published matcher the quantities of its paper, and what all events so far have cost in
-        these (``AlgorithmStats``)."""
+        """How much the engine holds, by part, and what an event is expected to cost (``Stats``). A
+        published matcher gives the quantities of its paper, and what all events so far have cost
+        in them (``AlgorithmStats``)."""
         from tamis.matching.planning.plan import stats_of
 
         store, matcher = self.subscriptions.index[:2]
@@ -443,11 +446,11 @@ class Engine:
         )
 
     def plan(self, events: Any = None) -> Plan:
-        """Which access key serves which subscriptions, what that is expected to cost, and which
-        subscriptions no key serves, so that they cost every event.
+        """Which access key serves which subscriptions, and what that is expected to cost. Every
+        event pays for the subscriptions that no key serves; they are listed too.
 
-        The figures are about events like the given ones, else like those learned or seen. A
-        published matcher has no access keys; ``stats`` tells what it does.
+        The figures are for events like the given ones, or else like those learned or seen. A
+        published matcher has no access keys: see ``stats``.
         """
         from tamis.matching.planning.plan import plan_of
         from tamis.matching.segments.sample import statistics_of
@@ -468,8 +471,8 @@ class Engine:
         return dataclasses.replace(found, unserved=unserved, schedule=schedule)
 
     def attributes(self) -> frozenset[str] | None:
-        """The outermost keys of all attributes that the subscriptions speak of; None if that is
-        not known, so that any may matter."""
+        """The outermost keys of all attributes that the subscriptions use; None if that is
+        unknown, so that any attribute may matter."""
         matcher = self.subscriptions.index.matcher
         names = capability(matcher, NamesAttributes)
         return None if names is None else names.keys()
@@ -491,7 +494,7 @@ class Engine:
     # Files.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the engine, with its ``attachments``, to a file, which is whole or not there."""
+        """Write the engine, with its ``attachments``, to a file, completely or not at all."""
         store, matcher = self.subscriptions.index[:2]
         settings = {
             "matcher": matcher_to_json(self.matcher),

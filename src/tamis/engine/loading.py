@@ -22,7 +22,7 @@ _BULK = 1_000
 
 
 class Subscribed(NamedTuple):
-    """What came of ``subscribe_many``."""
+    """The result of ``subscribe_many``."""
 
     ids: list[str]
     rejected: list[Rejected]

@@ -97,7 +97,7 @@ class Event:
                 yield node
 
     def present(self, path: Path) -> bool:
-        """Whether there is anything at the path, be it a mapping or an empty list."""
+        """Whether there is anything at the path, even an empty mapping or list."""
         return any(True for _ in _walk(self.attributes, path, 0, lists=True))
 
     def nodes(self, path: Path) -> Iterator[Node]:

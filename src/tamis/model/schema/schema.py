@@ -99,7 +99,7 @@ class Schema:
                     raise SchemaError(f"the type {type!r} has the {self.unknown(path)}")
 
     def unknown(self, path: Path) -> str:
-        """What to say of a path that is no attribute."""
+        """The message for a path that is not an attribute."""
         hint = suggestion(format_path(path), self.names)
         return f"unknown attribute '{format_path(path)}'" + (f"; {hint}" if hint else "")
 
@@ -205,9 +205,9 @@ class Schema:
             raise InvalidEventError(message + more, tuple(found))
 
     def typed(self, event: Event, *, texts: bool = False) -> Event:
-        """The event, where strings of timestamp attributes that are timestamps are such.
+        """The event, with the strings of timestamp attributes converted, if they are timestamps.
 
-        With ``texts``, of a source that has strings only, so are numbers and booleans.
+        With ``texts``, for sources that have only strings, numbers and booleans are converted too.
         """
         return typed(event, self._texts if texts else self._timestamps)
 
@@ -266,10 +266,10 @@ class Schema:
         event_type: str = EVENT_TYPE,
         enumerate: int = 0,
     ) -> Schema:
-        """A schema of which all events of a sample are valid.
+        """A schema by which all events of a sample are valid.
 
-        ``type`` is that of events that name none. Strings of at most so many distinct values as
-        ``enumerate`` says become an enumerated domain.
+        ``type`` is the type of events that do not name one. Strings with at most ``enumerate``
+        distinct values become an enumerated domain.
         """
         from tamis.model.schema.inference import infer
 
