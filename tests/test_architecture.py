@@ -105,6 +105,33 @@ def test_types_of_arrays_have_their_names_in_one_module() -> None:
     assert not {path.relative_to(SOURCE): names for path, names in found.items() if names}
 
 
+_PRIVATE = re.compile(r"(?<![\w\])])(?!self\b|cls\b)\w+(?:\.\w+)*\.(_[a-z]\w*)")
+_FOREIGN = {"_replace", "_asdict", "_fields", "_make", "_value_", "_repr_html_"}
+"""Private by their names only: those of named tuples, enumerations and notebooks."""
+_UNAVOIDABLE = {
+    "operators/pools.py": {"_processes"},
+    "spark/index/shipping.py": {"_jsc"},
+    "spark/pipeline/libraries.py": {"_jvm", "_jsparkSession"},
+    "spark/pipeline/sinks/jdbc.py": {"_jvm"},
+    "spark/pipeline/storage.py": {"_jsc"},
+    "spark/session/archive.py": {"_gateway"},
+}
+"""Names of Python's pools and of PySpark for which there is no public way."""
+
+
+def test_modules_keep_to_their_own_private_names() -> None:
+    """Whatever a module asks of an object of another one has a public name there."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text()
+        module = path.relative_to(SOURCE).as_posix()
+        names = set(_PRIVATE.findall(text)) - _FOREIGN - _UNAVOIDABLE.get(module, set())
+        own = set(re.findall(r"(?:\b(?:self|cls)\.|\bdef |^ +)(_[a-z]\w*)", text, re.MULTILINE))
+        if names - own:
+            found[module] = names - own
+    assert not found
+
+
 def test_import_is_light() -> None:
     heavy = ["pyspark", "pyarrow", "numpy", "pandas", "polars", "re2", "rich", "typer"]
     heavy += ["starlette", "uvicorn", "rdflib", "pyoxigraph", "shapely", "numba"]
