@@ -8,7 +8,7 @@ known are ignored. A file of a newer format is refused by a message that tells t
 for that, the preamble, its checksum and the key ``needs`` are the same in all formats.
 
 A file is written beside its place and renamed, so that a crash leaves the old one or the new one,
-and whoever has the old one open keeps it. A symbolic link stays: its target is written. Never
+and readers that have the old one open keep it. A symbolic link stays: its target is written. Never
 change a file in place: a process that has mapped it dies when it reads beyond a new end. A process
 that is killed while it writes can leave a ``*.tmp`` file behind.
 """

@@ -111,5 +111,5 @@ _SORTS = {
 
 
 def file_sort(mode: int) -> str:
-    """What a path leads to that is no regular file."""
+    """What a path leads to, if that is not a regular file."""
     return _SORTS.get(stat.S_IFMT(mode), "not a file")

@@ -78,7 +78,7 @@ def _without_views(array: Any) -> Any:
 
 
 def valid_rows(array: Any) -> Flags:
-    """Which rows of an array are no nulls, also where its encoding has them among its values."""
+    """Which rows of an array are not null, even if its encoding has nulls among its values."""
     array = storage(array)
     if is_encoded(array.type):
         if types.is_null(array.type.value_type):  # of which Arrow 26 says nonsense, or crashes

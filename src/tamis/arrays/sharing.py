@@ -33,8 +33,8 @@ class lazy(Generic[Made]):  # noqa: N801  (it is a decorator)
 
 
 class Bounded(dict[Key, Item]):
-    """What was made once, by key; when it is full it begins again with nothing, for to know what
-    was not used for long would cost every use."""
+    """What was made once, by key. When it is full, it is emptied: to know what was not used for
+    long would cost every use."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -61,8 +61,8 @@ def collection_paused() -> Iterator[None]:
 
 
 class Lockable:
-    """Has a lock that its holder may take again; in every forked process it is free, for whoever
-    held it is not there to give it back."""
+    """Has a lock that its holder may take again. It is free in every forked process, because the
+    thread that held it is not there to give it back."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -8,7 +8,7 @@ quantities as they are, variables as None. Without variables it returns True, Fa
 unknown. With variables it returns rows, one value for each variable in order (a bare value if
 there is one), or None for unknown. Whatever it raises makes the call FAILED, with a reason.
 
-Who makes the calls is up to the operator (``OperatorLike.call``): what it gives is read here.
+How calls are made is up to the operator (``OperatorLike.call``): what it gives is read here.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class Solver:
 
 
 def compared(left: Bound | None, operator: str, right: Bound | None, *, ignore_case: bool) -> Truth:
-    """A constraint; an RDF term that is no value equals itself only, and has no order."""
+    """A constraint; an RDF term that is not a value equals only itself, and has no order."""
     if left is None or right is None:
         return UNKNOWN
     if _is_term(left) or _is_term(right):

@@ -53,7 +53,7 @@ class LineWriter:
         self._file.write(line.encode() + b"\n")
 
     def end_event(self) -> None:
-        """Let a reader who waits for it have the line now."""
+        """Hand the line over now to a reader that waits for it."""
         if self._at_once:
             self._file.flush()
 

@@ -1,4 +1,4 @@
-"""For those who receive webhooks: is this request really from the broker? (Standard Webhooks)"""
+"""For receivers of webhooks: is this request really from the broker? (Standard Webhooks)"""
 
 from __future__ import annotations
 

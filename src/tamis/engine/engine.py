@@ -102,7 +102,7 @@ class Engine:
         self.matcher = matcher
         self.limits = limits
         self.attachments: dict[str, Any] = {}
-        """Bytes by name that are saved with the engine, for whoever keeps more than it knows."""
+        """Bytes by name that are saved with the engine, for callers that keep more."""
         self.subscriptions = Subscriptions(world, schema, prefixes, matcher, schedule)
         """The subscriptions themselves; they return remarks where the engine warns."""
         self.loader = Loader(self.subscriptions)
@@ -574,6 +574,6 @@ def _chunks(found: Iterable[Pairs], ids: Any) -> Iterator[Matches]:
 
 
 def _warn(remarks: Iterable[Remark]) -> None:
-    """Warn whoever called a method of the engine."""
+    """Warn the caller of a method of the engine."""
     for remark in remarks:
         warnings.warn(remark.message, remark.category, stacklevel=3)

@@ -40,7 +40,7 @@ Source = str | Expression | Mapping[str, Any]
 
 
 class Remark(NamedTuple):
-    """Something that whoever subscribes should know."""
+    """Something that the subscriber should know."""
 
     category: type[Warning]
     message: str

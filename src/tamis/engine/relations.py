@@ -1,8 +1,8 @@
 """Relations between subscriptions in any notation, with witnesses that the oracle has tried.
 
-What is certain is told from what is not: ``covers`` and ``overlaps`` of a ``Relation`` are true if
-known, false if the contrary is known, and None if neither is. That ``a`` does not cover ``b`` is
-known only by a *witness*, an event that matches ``b`` and not ``a``.
+``covers`` and ``overlaps`` of a ``Relation`` are true if that is known, false if the contrary is
+known, and None if neither is. That ``a`` does not cover ``b`` is known only by a *witness*, an
+event that matches ``b`` and not ``a``.
 
 Wherever facts about attributes are asked for, a ``Schema`` may be given, or ``KnownFacts``.
 """

@@ -60,7 +60,7 @@ def _in_turns(
 ) -> Iterator[Pairs]:
     """The pairs of parts that threads match, in their order; few parts are held at once.
 
-    Who asks for them is one of the threads: it matches what no other has begun."""
+    The caller is one of the threads: it matches what no other has begun."""
 
     def matched(start: int, batch: Batch) -> list[Pairs]:
         return [pairs.shifted(start) for pairs in view.match_batch(batch, limit)]

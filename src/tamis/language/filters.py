@@ -46,7 +46,7 @@ def operand_of(literal: RdfLiteral) -> Operand:
         return RdfConstant(literal)
     try:
         return Constant(value)
-    except SubscriptionError:  # NaN and infinity are no constants of the language
+    except SubscriptionError:  # NaN and infinity are not constants of the language
         return RdfConstant(literal)
 
 

@@ -2,7 +2,7 @@
 
     category = 'Toy' AND price < 5       category  =  'Toy'  AND  price  <  5  (nothing: the end)
 
-A token is a string, whose sort is told by its ends. Where it stands is worked out only for errors.
+A token is a string; its ends show its sort. Its place is worked out only for errors.
 Rules have long lists of alternative texts. All of such a list but the first is one token, a *run*:
 
     a contains text 'x' or a contains text 'y' or a ends with 'z' ignoring case

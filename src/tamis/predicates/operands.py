@@ -114,7 +114,7 @@ class Quantity(Operand):
 
 @dataclass(frozen=True, slots=True)
 class RdfConstant(Operand):
-    """An RDF term that is no value of the language, in a FILTER."""
+    """An RDF term in a FILTER that is not a value of the language."""
 
     term: Iri | RdfLiteral
 

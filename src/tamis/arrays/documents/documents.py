@@ -78,7 +78,7 @@ class JsonDocuments:
         return read_json(self.bytes(row), limits) if self.valid[row] else Event({})
 
     def text(self, row: int) -> str:
-        """One of them; where it is no UTF-8, with replacements."""
+        """One of them; what is not UTF-8 is replaced."""
         return self.bytes(row).decode(errors="replace")
 
 

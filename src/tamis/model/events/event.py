@@ -4,7 +4,7 @@
 
     path            values            present
     shop            'x'               yes
-    items                             yes      (mappings are no values)
+    items                             yes      (mappings are not values)
     items.color     'red', 'blue'     yes
     items.price     3                 yes
     items.size                        no

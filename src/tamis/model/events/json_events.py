@@ -31,7 +31,7 @@ _CONSTANT = re.compile(
     r'"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)', re.DOTALL
 )
 
-# Stands in a tree for the values of a key that its object has twice. It is no value of an
+# Stands in a tree for the values of a key that its object has twice. It is not a value of an
 # event, so the event is refused, and only then is the tree searched for the place.
 _REPEATED = object()
 
@@ -125,7 +125,7 @@ def _event(document: str, limits: Limits) -> Event:
 
 
 def _constant_error(constant: str, document: str) -> JSONDecodeError:
-    """The error of a constant or a number that is no value, at its place."""
+    """The error for a constant or a number that is not a value, with its place."""
     found = next(found for found in _CONSTANT.finditer(document) if found[1] == constant)
     what = "constant" if constant[-1] in "Ny" else "number"
     problem = f"the {what} {constant[:50]} is not a finite value"

@@ -1,7 +1,7 @@
 """Columns of strings that a schema says are timestamps, read as such, a column at a time.
 
-A column that cannot be read whole, because some string in it is no timestamp or it lies in a list,
-stays as it is, and whoever needs its timestamps reads its events one by one.
+A column that lies in a list, or has a string that is not a timestamp, cannot be read whole. It
+stays as it is; what needs its timestamps reads the events one by one.
 
 This module imports pyarrow.
 """

@@ -64,7 +64,7 @@ def rejected_rows(
 def _violations(
     batch: pa.RecordBatch, rows: list[int], schema: Schema, types: Collection[str], limits: Limits
 ) -> Iterator[Violation | None]:
-    """What each of some rows breaks first; a row that is no event breaks a rule of its own."""
+    """What each of some rows breaks first; a row that is not an event breaks a rule of its own."""
     for event in _events(batch, rows, limits):
         if isinstance(event, Event):
             yield next(iter(violations(schema, schema.typed(event), types)), None)
