@@ -171,6 +171,13 @@ def test_public_names_are_those_of_the_documentation() -> None:
     assert not missing, f"docs/api.md does not mention {missing}"
 
 
+@pytest.mark.parametrize("kind", [tamis.Engine, tamis.Matches])
+def test_public_methods_are_those_of_the_documentation(kind: type) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
+    public = {name for name in vars(kind) if not name.startswith("_")}
+    assert not {name for name in public if not re.search(rf"`[^`]*\b{name}\b[^`]*`", page)}
+
+
 def places() -> list[tuple[str, str]]:
     """What docs/architecture.md names: a module, and a name in it."""
     page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text()
