@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import ParseError, SchemaError, SubscriptionError
 from tamis.predicates.expression import Expression
 from tamis.predicates.truth import TRUE
+from tests.examples import examples
 from tests.predicates.test_resolving import EVENTS, EXPRESSIONS, SCHEMA, direct
 from tests.schemas import E1, PAPER, paper_schema
 
@@ -242,7 +243,7 @@ def test_blocks_are_read_by_the_schema() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(EXPRESSIONS, min_size=1, max_size=8), st.lists(EVENTS, min_size=1, max_size=4))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_matching_is_what_the_orders_say(

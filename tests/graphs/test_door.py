@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Engine, Event, Limits, all_of, attr, read_graph
@@ -16,6 +16,7 @@ from tamis.graphs import door, publications
 from tamis.graphs.door import PatternDoor
 from tamis.matching.segments.matcher import SieveMatcher
 from tamis.predicates.expression import Expression, Pattern
+from tests.examples import examples
 from tests.graphs.strategies import Graph, graphs, patterns
 
 PLAIN = attr("a") == 1
@@ -52,7 +53,7 @@ def boxes_of(engine: Engine) -> int:
     return sum(segment.boxes for segment in matcher_of(engine).segments())
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.lists(expressions(), min_size=1, max_size=5),
     st.lists(st.one_of(graphs(), st.none()), min_size=1, max_size=3),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import SubscriptionError
@@ -12,6 +12,7 @@ from tamis.graphs.general_search import NaiveSearch, Ops
 from tamis.graphs.gtopss import GToPSS
 from tamis.graphs.index import PatternIndex
 from tamis.predicates.expression import Pattern
+from tests.examples import examples
 from tests.graphs.strategies import Graph, graphs, patterns
 from tests.graphs.test_index import some_graphs, some_patterns
 
@@ -50,7 +51,7 @@ def check(known: dict[int, Pattern], published: list[Graph], gone: set[int]) -> 
     return len(expected)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(graphs(), max_size=3), st.lists(patterns(), max_size=6), st.sets(st.integers(0, 5)))
 def test_any_patterns(published: list[Graph], some: list[Pattern], gone: set[int]) -> None:
     plain = [pattern for pattern in some if not index_filters(pattern)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import LimitError, Limits, SubscriptionError, parse
@@ -24,6 +24,7 @@ from tamis.model.rdf_terms import value_of_term
 from tamis.predicates.expression import Expression, Pattern
 from tamis.predicates.operands import Variable
 from tamis.predicates.truth import TRUE
+from tests.examples import examples
 from tests.graphs.strategies import Graph, filters, graphs, pattern_with, patterns
 
 Answers = set[tuple[int, int, frozenset[Any]]]
@@ -64,7 +65,7 @@ def check(view: IndexView, published: list[Graph], known: Mapping[int, Pattern])
     assert all(len(single.bindings(pair)) == 1 for pair in range(len(single.row)))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(graphs(), max_size=3), st.lists(patterns(), max_size=6))
 def test_any_patterns_on_any_graphs(published: list[Graph], some: list[Pattern]) -> None:
     index = PatternIndex()
@@ -76,7 +77,7 @@ def test_any_patterns_on_any_graphs(published: list[Graph], some: list[Pattern])
     check(index.view(), published, known)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.lists(graphs(), min_size=1, max_size=3),
     patterns(),
@@ -117,7 +118,7 @@ def test_one_join_for_many_constraints(offers: int) -> None:
     assert counts == (expected | {995: 1} if offers else {})
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.data())
 def test_any_changes(data: st.DataObject) -> None:
     index = PatternIndex()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyoxigraph
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import EventError, read_graph
@@ -13,6 +13,7 @@ from tamis.graphs.documents import DocumentColumn
 from tamis.graphs.index import PatternIndex
 from tamis.graphs.line_scan import scan_documents
 from tamis.model.rdf_terms import RdfTriple
+from tests.examples import examples
 
 PLAIN = [
     "<http://example.org/a>",
@@ -68,7 +69,7 @@ def by_pyoxigraph(text: str) -> frozenset[RdfTriple] | None:
         return None
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(documents(), max_size=4))
 def test_the_same_as_pyoxigraph(texts: list[str]) -> None:
     expected = [by_pyoxigraph(text) for text in texts]

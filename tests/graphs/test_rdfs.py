@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Engine, Event, EventError, LimitError, Limits, TaxonomyError, read_graph
 from tamis.graphs.rdfs import Vocabulary, taxonomy_of
 from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, BlankNode, Iri, RdfTriple
+from tests.examples import examples
 from tests.graphs.strategies import IRIS, PROPERTIES, Graph, graphs
 
 RDFS = PREFIXES["rdfs"]
@@ -88,7 +89,7 @@ RULES = st.one_of(
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.frozensets(RULES, max_size=6), graphs())
 def test_entailment(vocabulary: Graph, graph: Graph) -> None:
     assert Vocabulary(vocabulary).entailed(graph) == closure(vocabulary, graph)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Engine, Event, Taxonomy
@@ -22,6 +22,7 @@ from tamis.model.limits import LIMITS
 from tamis.model.rdf_terms import XSD, BlankNode, Iri, RdfLiteral, RdfTerm, value_of_term
 from tamis.predicates.expression import Comparison, Expression, Not, Pattern, TermTest
 from tamis.predicates.operands import Constant, RdfConstant, StringOf, Variable
+from tests.examples import examples
 from tests.graphs import strategies as graph_strategies
 from tests.graphs.strategies import IRIS, VARIABLES, Graph
 
@@ -91,7 +92,7 @@ def filters() -> st.SearchStrategy[Expression]:
     return st.one_of(tests, st.builds(Not, tests))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(graph_strategies.graphs(), graph_strategies.patterns(filters()))
 def test_patterns_mean_what_sparql_says(graph: Graph, pattern: Pattern) -> None:
     graph = frozenset(triple for triple in graph if is_stable(triple))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Engine, Event, LimitError, Limits, Operator, TamisError
@@ -16,6 +16,7 @@ from tamis.operators.decider import Work
 from tamis.predicates.expression import Call
 from tamis.predicates.operands import Constant
 from tests.contract.operators import FUNCTIONS, OPERATORS
+from tests.examples import examples
 
 SCHEDULES = ("history", "sequential", "sub_order", "adaptive")
 
@@ -52,7 +53,7 @@ EVENTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @given(st.lists(texts(), min_size=1, max_size=6))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_same_matches_as_the_oracle(schedule: str, several: list[str]) -> None:
     operators = {
         name: Operator(function, reads=("a",) if name == "values_of_a" else ())

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.operators.formulas import Branch, Leaf
@@ -24,6 +24,7 @@ from tamis.operators.schedules.graph import (
 )
 from tamis.operators.schedules.progress import NO, ROWS, YES, Demand, everything
 from tamis.operators.schedules.schedules import SCHEDULES, Adaptive
+from tests.examples import examples
 
 FALSE, TRUE, UNKNOWN, FAILED = range(4)
 
@@ -51,7 +52,7 @@ small = st.lists(
 
 @pytest.mark.parametrize("name", SCHEDULES)
 @given(small, st.lists(st.booleans(), min_size=7, max_size=7), st.sampled_from([1, 2, 100]))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_conjunctions(
     name: str, subscriptions: list[list[int]], truth: list[bool], most: int
 ) -> None:
@@ -77,7 +78,7 @@ def optimum(subscriptions: list[list[int]], truth: list[bool]) -> int:
 
 
 @given(small, st.lists(st.booleans(), min_size=7, max_size=7))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_sequential_is_a_d_approximation(subscriptions: list[list[int]], truth: list[bool]) -> None:
     graph = graph_of(subscriptions, 7)
     best = optimum(subscriptions, truth)
@@ -116,7 +117,7 @@ def simulated(chains: list[list[int]], chance: np.ndarray, cost: np.ndarray) -> 
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_cost_formulas_are_those_of_a_simulation(data: st.DataObject) -> None:
     chance = np.array(data.draw(st.lists(st.floats(0.05, 0.95), min_size=6, max_size=6)))
     costs = np.array(data.draw(st.lists(st.floats(0.1, 10), min_size=6, max_size=6)))
@@ -205,7 +206,7 @@ def graph_of_trees(trees) -> LocalGraph:
 
 @pytest.mark.parametrize("name", SCHEDULES)
 @given(st.lists(tree, min_size=1, max_size=4), st.lists(st.integers(0, 3), min_size=5, max_size=5))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_formulas(name: str, trees, truth: list[int]) -> None:
     local = graph_of_trees(trees)
     known = np.array(truth, np.int8)[local.leaves]
@@ -221,7 +222,7 @@ def test_formulas(name: str, trees, truth: list[int]) -> None:
     st.integers(0, 2**31),
     st.sampled_from([1, 2, 100]),
 )
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_many_rows(name: str, trees, blocks: int, seed: int, most: int) -> None:
     """Each row is decided by itself, on the subscriptions that are wanted of it."""
     local = graph_of_trees(trees)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import DuplicateIdError
@@ -17,6 +17,7 @@ from tamis.routing.box_groups import GROUPS
 from tamis.routing.covering import CoveringTable
 from tamis.routing.filter_set import FilterSet
 from tamis.routing.filters import Filter, FilterReader
+from tests.examples import examples
 
 FACTS = KnownFacts(unique=["a", "b", "c"], integers=["a"])
 
@@ -65,7 +66,7 @@ def test_answers_are_those_of_pairs(seed: int, facts: Facts) -> None:
             assert set(known.overlapping(new)) == meet - never, text
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.tuples(st.integers(0, 14), st.sampled_from(random_texts(5, 60))), max_size=40))
 def test_roots_are_what_nothing_covers(changes: list[tuple[int, str]]) -> None:
     table: CoveringTable[int] = CoveringTable(FACTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.parser import parse
@@ -13,6 +13,7 @@ from tamis.routing.distribution import UniformIntegers
 from tamis.routing.filters import Filter
 from tamis.routing.link_table import COVERING, MERGING, SIMPLE, LinkTable, MergePolicy
 from tamis.routing.merging import MergeRules
+from tests.examples import examples
 from tests.routing.world import FACTS, matches, random_event, random_filter
 
 AT_ONCE = MergePolicy(changes=1, share=0)
@@ -102,7 +103,7 @@ def test_mergers_are_checked_again_when_advertisements_change() -> None:
 
 
 @pytest.mark.parametrize("rules", [MergeRules(), MergeRules(0.05, distribution=UNIFORM)])
-@settings(max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 10_000))
 def test_whatever_comes_and_goes_nothing_is_missed(rules: MergeRules, seed: int) -> None:
     rng = random.Random(seed)

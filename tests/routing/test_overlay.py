@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -19,6 +18,7 @@ from tamis.routing.merging import MergeRules
 from tamis.routing.messages import Timeouts, Verb
 from tamis.routing.overlay import Overlay, named_by_text
 from tamis.routing.simulator import Simulator, Weather, random_tree
+from tests.examples import examples
 from tests.routing.world import FACTS, check_publishing, matches, random_event, random_filter
 
 MODES = ["simple", "covering", "merging"]
@@ -355,5 +355,5 @@ class Story(RuleBasedStateMachine):
             assert not self.world.losses
 
 
-Story.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+Story.TestCase.settings = examples(15, stateful_step_count=25)
 TestStory = Story.TestCase
