@@ -103,20 +103,15 @@ def checked_metadata(metadata: Any, limits: Limits) -> Mapping[str, Any]:
     """A private copy of metadata, which must be a JSON object within its limit."""
     if metadata is None:
         return {}
-    if isinstance(metadata, str):
-        source = metadata
-    else:
-        try:
-            source = json.dumps(metadata, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise SubscriptionError(f"metadata must be a JSON object: {error}") from error
-    if len(source) > limits.metadata:
-        raise LimitError(
-            f"metadata of {len(source):,} characters: the limit is {limits.metadata:,}"
-        )
     try:
+        source = metadata if isinstance(metadata, str) else json.dumps(metadata)
+        if len(source) > limits.metadata:
+            raise LimitError(
+                f"metadata of {len(source):,} characters: the limit is {limits.metadata:,}"
+            )
         copy = json.loads(source)
-    except (ValueError, RecursionError) as error:
+        json.dumps(copy, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
         raise SubscriptionError(f"metadata must be a JSON object: {error}") from error
     if not isinstance(copy, dict):
         raise SubscriptionError("metadata must be a JSON object")
