@@ -19,7 +19,6 @@ from tamis import SubscriptionError, attr, parse, pattern, timestamp
         (lambda: pattern("a = 1"), "in braces"),
         (lambda: timestamp("yesterday"), "yesterday"),
     ],
-    ids=str,
 )
 def test_what_cannot_be_an_expression_is_refused(make: Callable[[], object], said: str) -> None:
     with pytest.raises(SubscriptionError, match=said):
