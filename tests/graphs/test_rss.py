@@ -19,7 +19,7 @@ from tamis.cli.main import app
 from tamis.graphs import rss
 from tamis.graphs.fetching import fetch
 from tamis.graphs.rss import Feeds, items_of
-from tamis.model.rdf_terms import BlankNode
+from tamis.model.rdf_terms import BlankNode, Iri
 
 pytest.importorskip("feedparser")
 
@@ -73,6 +73,18 @@ def test_what_an_item_has() -> None:
     assert [one.id, two.id] == ["http://x/1", "two"]
     (nested,) = items_of(RSS1)
     assert len(nested.graph) == 5  # with what is said of the creator, which is a blank node
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"<rss version='2.0'><channel><item><title>x</title><link>/2</link></item></channel></rss>",
+        b"<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>x</title><link href='/2'/></entry></feed>",
+    ],
+)
+def test_links_are_relative_to_the_address_of_the_feed(document: bytes) -> None:
+    (item,) = items_of(document, base="http://example.org/feeds/new")
+    assert {subject for subject, _, _ in item.graph} == {Iri("http://example.org/2")}
 
 
 def test_links_that_are_none() -> None:

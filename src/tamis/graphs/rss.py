@@ -64,7 +64,7 @@ def items_of(document: bytes, *, base: str = "", limits: Limits = LIMITS) -> lis
         return list(
             _items_of_rdf(read_graph(document, "rss 1.0", base=base or None, limits=limits))
         )
-    return list(_items_of_entries(_entries(document), base))
+    return list(_items_of_entries(_entries(document, base)))
 
 
 def _items_of_rdf(graph: frozenset[RdfTriple]) -> Iterator[Item]:
@@ -93,21 +93,23 @@ def _digest(triples: set[RdfTriple]) -> str:
     )
 
 
-def _entries(document: bytes) -> list[Any]:
+def _entries(document: bytes, base: str) -> list[Any]:
     try:
         import feedparser  # type: ignore[import-untyped]
     except ImportError as error:
         raise MissingExtraError(
             "RSS 2.0 and Atom need feedparser: pip install 'tamis[rss]'"
         ) from error
-    parsed = feedparser.parse(io.BytesIO(document))  # a string might be taken for an address
+    headers = {"content-location": base}
+    # of bytes, since a string might be taken for an address
+    parsed = feedparser.parse(io.BytesIO(document), response_headers=headers)
     if not parsed.version:
         raise EventError("this is not a feed of RSS or Atom")
     entries: list[Any] = parsed.entries
     return entries
 
 
-def _items_of_entries(entries: list[Any], base: str) -> Iterator[Item]:
+def _items_of_entries(entries: list[Any]) -> Iterator[Item]:
     for entry in entries:
         link, name = entry.get("link"), entry.get("id") or entry.get("link") or entry.get("title")
         subject = _iri(link) or _iri(entry.get("id")) or BlankNode("item")
