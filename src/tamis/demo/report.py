@@ -105,7 +105,7 @@ def show(out: Console, report: Report, counts: list[Count]) -> None:
     _show_rejected(out, report)
     out.print(_busiest(report, counts))
     out.print()
-    _show_versions(out, report, counts)
+    _show_versions(out, counts)
     for message in report.said:
         out.print(f"[bold]Reported[/bold] {message}\n")
     show_explained(out, "A match", report.engine, best_match(report.engine, _matched(report)))
@@ -184,7 +184,7 @@ def _busiest(report: Report, counts: list[Count]) -> Table:
     return table
 
 
-def _show_versions(out: Console, report: Report, counts: list[Count]) -> None:
+def _show_versions(out: Console, counts: list[Count]) -> None:
     """How the matches of a subscription changed with it."""
     from rich.table import Table
     from rich.text import Text
