@@ -34,12 +34,6 @@ NEIGHBOURS = 2
 place of 2, Sub-Order evaluates less by under 1 % on figure 5, in twice the time."""
 
 
-def chain_cost(chance: Float64s, cost: Float64s) -> float:
-    """What walking one chain costs, top to bottom."""
-    reached = np.concatenate(([1.0], np.cumprod(chance)[:-1])) if len(chance) else chance
-    return float((cost * reached).sum())
-
-
 def saving(first: Int32s, second: Int32s, chance: Float64s, cost: Float64s) -> float:
     """By how much it is cheaper to walk the first chain before the second; chains are the numbers
     of predicates, top to bottom."""
