@@ -7,6 +7,7 @@ examples each time, looks for seconds. `make check` takes the first of these exa
 
 import gc
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -44,9 +45,15 @@ def merging_ends() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_waiting_for_disks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let files be safe from a power cut only outside of tests, which save thousands of them."""
+def no_waiting_for_disks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files be safe from a power cut only outside of tests, which save thousands of them, and
+    databases only in slow tests: one of them cuts the power."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
+    sqlite = sys.modules.get("tamis.broker.storage.sqlite")
+    if sqlite is not None and not request.node.get_closest_marker("slow"):
+        pragmas = sqlite._PRAGMAS.replace("synchronous = full", "synchronous = off")
+        assert pragmas != sqlite._PRAGMAS
+        monkeypatch.setattr(sqlite, "_PRAGMAS", pragmas)
 
 
 EXPECTED = (
