@@ -5,11 +5,13 @@ examples each time, looks for seconds. `make check` takes the first of these exa
 `make nojit`, where kernels are plain Python, a few (plain).
 """
 
+import asyncio
 import gc
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -54,6 +56,17 @@ def no_waiting_for_disks(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
         pragmas = sqlite._PRAGMAS.replace("synchronous = full", "synchronous = off")
         assert pragmas != sqlite._PRAGMAS
         monkeypatch.setattr(sqlite, "_PRAGMAS", pragmas)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_servers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """uvicorn looks every tenth of a second whether it should stop, and then waits for another one:
+    let it do so a hundred times a second, but in slow tests."""
+    server = sys.modules.get("uvicorn.server")
+    if server is not None and not request.node.get_closest_marker("slow"):
+        hasty = SimpleNamespace(**vars(asyncio))
+        hasty.sleep = lambda seconds: asyncio.sleep(min(seconds, 0.01))
+        monkeypatch.setattr(server, "asyncio", hasty)
 
 
 EXPECTED = (
