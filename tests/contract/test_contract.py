@@ -186,7 +186,7 @@ MODES = {
     "among_others": Mode(match_among_others, subscribe=with_others),
     "after_replacing": Mode(match, subscribe=in_the_place_of_another),
 }
-SHARED = ["by_count", "by_batch", "by_slice", "by_chunks", "after_saving"]
+SHARED = ["by_count", "by_batch", "by_arrow", "by_slice", "by_chunks", "after_saving"]
 """Modes in which an index for each case is left to the whole suite."""
 TOGETHER = [
     ("scan", "after_saving"),

@@ -28,14 +28,19 @@ pytestmark = [
 Pairs = set[tuple[int, str]]
 
 
-def by_taxonomy() -> list[list[Case]]:
-    """The cases that one engine can hold."""
+def by_taxonomy() -> list[Any]:
+    """The cases that one engine can hold. The scan tries each subscription on each event, so the
+    fast tests take a hundred at a time."""
 
     def written(case: Case) -> str:
         return json.dumps(case.taxonomy, sort_keys=True)
 
     cases = [case for case in ALL if case.group not in OF_VARIABLES]
-    return [list(found) for _, found in groupby(sorted(cases, key=written), key=written)]
+    found = [list(each) for _, each in groupby(sorted(cases, key=written), key=written)]
+    large = [each for each in found if len(each) > 100]
+    steps = [(each, -(-len(each) // 100)) for each in found]
+    parts = [each[first::step] for each, step in steps for first in range(step)]
+    return [*parts, *(pytest.param(each, marks=pytest.mark.slow) for each in large)]
 
 
 def as_json(event: Any) -> str | None:
