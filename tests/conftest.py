@@ -134,8 +134,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """Give all cases of a test to one process, so that what they share is made once; and all tests
-    that start a Spark, lest two of them share the machine. What has most cases comes first.
+    """Give all cases of a test to one process, so that what they share is made once, and all of a
+    module that makes rules and events for its tests; and all tests that start a Spark, so that no
+    two of them share the machine. What has most cases comes first.
 
     With pytest 9.2 the groups of xdist 3.8 do not do that.
     """
@@ -143,7 +144,9 @@ def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
 
     class ByTest(LoadScopeScheduling):  # type: ignore[misc]  # it is not typed
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if _starts_spark(nodeid) else nodeid.partition("[")[0]
+            if _starts_spark(nodeid):
+                return "spark"
+            return nodeid.partition("::" if "tests/benchmarks/" in nodeid else "[")[0]
 
     return ByTest(config, log)
 
