@@ -29,7 +29,7 @@ demo: install  ## the main job on generated auctions
 broker-demo: install  ## a broker with a console, a publisher of auctions, three subscribers
 	@$(BIN)/tamis demo --broker
 
-check: install  ## the fast tests, some three minutes (and two to compile, the first time)
+check: install  ## the fast tests, two to three minutes (and two to compile, the first time)
 	@$(BIN)/python -m tests.warm
 	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -m "not slow" -n 2
 
