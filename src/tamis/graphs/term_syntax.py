@@ -44,7 +44,9 @@ def parse_term(text: str) -> RdfTerm:
 
 def parse_triples(text: str) -> Iterator[RdfTriple]:
     """The triples of a document of N-Triples, as ``text_of_term`` writes their terms."""
-    for line in text.splitlines():
+    for line in text.split("\n"):  # splitlines would end lines within literals, at U+2028 say
+        if not line:
+            continue
         found = [_term(each) for each in _TERM.finditer(line)]
         subject, predicate, value = found if len(found) == 3 else (None, None, None)
         if isinstance(subject, RdfLiteral) or subject is None or not isinstance(predicate, Iri):
@@ -80,7 +82,7 @@ def _character(found: re.Match[str]) -> str:
     raise EventError(f"{found[0]!r} stands for no character")
 
 
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\0": "\\u0000"})
 
 
 def text_of_term(term: RdfTerm) -> str:
