@@ -18,6 +18,7 @@ from tamis.broker import (
     Quotas,
     Role,
 )
+from tamis.broker.delivery import AcknowledgeRequest
 from tamis.errors import (
     AuthenticationError,
     BusyError,
@@ -25,8 +26,11 @@ from tamis.errors import (
     LimitError,
     QuotaError,
     SubscriptionError,
+    TamisError,
     UnavailableError,
+    UnknownIdError,
 )
+from tamis.graphs.term_syntax import parse_triples
 from tests.broker.conftest import ALL, Clock, bodies
 
 
@@ -407,8 +411,6 @@ def test_backup(broker: Broker, me: Identity, tmp_path: Path, clock: Clock) -> N
 
 
 def test_graphs(broker: Broker, me: Identity) -> None:
-    from tamis.graphs.term_syntax import parse_triples
-
     new = NewSubscription("{ ?item <http://x/by> ?who }", id="s")
     ticket = broker.subscribe(new, me).result().ticket
     graph = list(parse_triples('<http://x/a> <http://x/by> "Ren\\u00e9 \\"R\\"\\n"@fr .'))
@@ -417,3 +419,59 @@ def test_graphs(broker: Broker, me: Identity) -> None:
     assert found.event is not None
     assert list(parse_triples(found.event.graph or "")) == graph
     assert broker.dry_run("{ ?item <http://x/by> ?who }", me)[1].matches
+
+
+def test_an_undecided_event_sees_the_text_that_was_there(url: str, clock: Clock) -> None:
+    is_broken = True
+
+    def near(event: Any, place: str) -> bool:
+        if is_broken:
+            raise RuntimeError("no map today: \0 \ud800")
+        return True
+
+    settings = BrokerSettings(anonymous=ALL, operators={"near": near}, retry=10.0)
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        tickets = {}
+        for id, number in (("was", 1), ("is", 2)):
+            new = NewSubscription(f"a = {number} and near('Bronx')", id=id)
+            tickets[id] = broker.subscribe(new, me).result().ticket
+        broker.publish([Publication({"a": 1})], me).result()
+        for id, number in (("was", 2), ("is", 1), ("was", 3)):
+            text = f"a = {number} and near('Bronx')"
+            broker.update(id, me, ticket=tickets[id], subscription=text).result()
+        [pair] = broker.undecided(me, "was", ticket=tickets["was"])
+        assert "no map today" in pair.reason
+        is_broken = False
+        clock.now += 11
+        assert broker.retry_undecided() == 1
+        assert bodies(broker.read("was", me, ticket=tickets["was"])) == [{"a": 1}]
+        assert bodies(broker.read("is", me, ticket=tickets["is"])) == []
+
+
+def test_what_a_store_cannot_keep_harms_nobody_else(broker: Broker, me: Identity) -> None:
+    ticket = broker.subscribe(NewSubscription("a = 1", id="s"), me).result().ticket
+    for text in ("\0", "\ud800"):
+        with pytest.raises(TamisError):
+            broker.subscribe(NewSubscription("a = 1", id=text), me)
+        with pytest.raises(TamisError):
+            broker.subscribe(NewSubscription(f"a = '{text}'"), me)
+        with pytest.raises(TamisError):
+            broker.publish([Publication({"a": 1}, id=text)], me)
+        with pytest.raises(TamisError):
+            broker.publish([Publication({"a": 1}, source=text)], me)
+        with pytest.raises(UnknownIdError):
+            broker.read(text, me, ticket=ticket)
+    graph = list(parse_triples('<http://x/a> <http://x/b> "\\u0000\\u2028" .'))
+    broker.publish([Publication({"a": 1}, graph=graph)], me).result()
+    [found] = broker.read("s", me, ticket=ticket).notifications
+    assert found.event is not None
+    assert list(parse_triples(found.event.graph or "")) == graph
+    assert broker.dry_run("a = 1", me)[0].matches
+    # If something came through nonetheless, a number of 70 bits, say, only its own request fails.
+    bad = broker._writer.submit(broker._delivery.acknowledge, AcknowledgeRequest(2**70, "s", 0))
+    good = broker.publish([Publication({"a": 1})], me)
+    assert not isinstance(bad.exception(), TamisError | None)
+    assert good.result()[0].matched == 1
+    assert broker.is_ready
+    broker.verify()

@@ -32,6 +32,7 @@ SAME = [
     test_delivery.test_dry_run,
     test_delivery.test_quotas,
     test_delivery.test_pages_of_subscriptions,
+    test_delivery.test_what_a_store_cannot_keep_harms_nobody_else,
 ]
 
 

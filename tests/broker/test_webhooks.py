@@ -9,14 +9,25 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import quote
 
 import httpcore
 import pytest
 
 from tamis.broker import Broker, BrokerSettings, NewSubscription, Publication, Webhook
-from tamis.broker.webhook_request import Verdict, WebhookRequest, WebhookSession, webhook_secret
+from tamis.broker.webhook_request import (
+    Answer,
+    Verdict,
+    WebhookRequest,
+    WebhookSession,
+    _answer,
+    webhook_secret,
+)
+from tamis.client.webhooks import verify
 from tamis.errors import BrokerError, LimitError
 from tamis.model.addresses import PrivateAddressError, checked_address, is_public
 from tests.broker.conftest import ALL, eventually
@@ -188,6 +199,48 @@ def test_what_was_not_acknowledged_is_sent_after_a_restart(url: str, receiver: R
     receiver.answers["/a"] = []
     with Broker.open(url, settings) as broker:
         eventually(lambda: receiver.numbers("/a") == [1, 2])
+
+
+def test_a_gap_is_sent_before_what_is_left(url: str, receiver: Receiver) -> None:
+    settings = BrokerSettings(
+        anonymous=ALL, private_webhooks=True, webhook_backoff=100.0, queue=2, housekeeping=100.0
+    )
+    receiver.answers["/a"] = [429]
+    with Broker.open(url, settings) as broker:
+        new = NewSubscription("n >= 0", id="größe", webhook=Webhook(receiver.url("/a")))
+        receipt = broker.subscribe(new, broker.anonymous()).result()
+        publish(broker, *range(5))
+        eventually(lambda: broker.stats()["webhooks_failed"] == 1)
+        broker.keep_house().result()
+    with Broker.open(url, settings) as broker:
+        eventually(lambda: len(receiver.seen) == 3)
+        gap, *rest = [(headers, body) for _, headers, body in receiver.seen]
+        assert gap[1]["type"] == "tamis.gap"
+        assert gap[1]["data"]["count"] == 3
+        assert [body["data"]["n"] for _, body in rest] == [3, 4]
+        for headers, body in (gap, *rest):
+            assert headers["webhook-id"] == quote(body["id"]), (
+                "a header has no letters beyond ASCII"
+            )
+            verify(receipt.webhook_secret, headers, body["raw"])
+        page = eventually(
+            lambda: (
+                not (
+                    found := broker.read("größe", broker.anonymous(), ticket=receipt.ticket)
+                ).notifications
+                and found
+            )
+        )
+        assert page.gap is None
+
+
+def test_retry_after_is_a_number_or_a_date() -> None:
+    assert _answer(429, "7") == Answer(Verdict.SLOW, "429 Too Many Requests", 7.0)
+    assert _answer(503, "9" * 40).wait == 3_600.0
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    assert 50 < _answer(429, date).wait <= 100
+    for given in ("", "-5", "soon", "Wed, 21 Oct 2015 07:28:00 GMT", "²"):
+        assert _answer(503, given).wait == 0.0
 
 
 def test_private_addresses_are_refused(url: str, receiver: Receiver) -> None:

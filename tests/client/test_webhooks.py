@@ -35,6 +35,7 @@ def test_a_signature_of_the_broker_is_right() -> None:
         ({"webhook-timestamp": "soon"}, b"body", 1_000.0),
         ({"webhook-signature": "v1,AAAA"}, b"body", 1_000.0),
         ({"webhook-signature": ""}, b"body", 1_000.0),
+        ({"webhook-signature": "v1,größe"}, b"body", 1_000.0),
     ],
 )
 def test_anything_else_is_refused(change: dict[str, str], body: bytes, now: float) -> None:

@@ -68,12 +68,43 @@ def test_a_subscription_from_the_first_letter_to_its_notification(
 
 
 def test_numbers_refresh_by_themselves(served: Served, page: Page) -> None:
-    before = page.inner_text("#numbers")
+    tile = page.locator(".tile", has_text="Subscriptions").locator(".figure")
+    assert tile.inner_text().strip() == "0"
     served.subscribe("a = 1")
-    page.wait_for_function(
-        "text => document.getElementById('numbers').innerText !== text", arg=before
-    )
+    page.wait_for_selector(".tile:has-text('Subscriptions') .figure:has-text('1')")
     assert page.locator("#numbers svg").count() == 8
+
+
+def test_numbers_lead_to_the_login_when_the_session_has_ended(served: Served, page: Page) -> None:
+    page.context.clear_cookies()
+    page.wait_for_selector("h1:has-text('Log in')")
+
+
+def test_a_list_of_arrivals_says_that_its_subscription_has_ended(
+    served: Served, page: Page
+) -> None:
+    served.subscribe("a = 1", id="s")
+    page.goto(f"{served.address}/subscriptions/s")
+    page.wait_for_selector("#arrivals .empty")
+    served.http.post("/v1/events", json={"a": 1})
+    page.wait_for_selector("#arrivals details")
+    served.http.delete("/v1/subscriptions/s")
+    served.http.post("/v1/events", json={"a": 1})
+    page.wait_for_selector("text=there is no subscription")
+
+
+def test_nothing_is_wider_than_a_telephone(served: Served, page: Page) -> None:
+    text = " or ".join(f"category = 'a long word number {n}'" for n in range(20))
+    served.subscribe(text, id="a-long-id-without-any-space-in-it-" * 3)
+    served.http.post("/v1/events", json={"a": "x" * 500})
+    page.set_viewport_size({"width": 360, "height": 640})
+    for path in ("/", "/subscriptions", "/new", "/publish", "/overlay", "/keys", "/docs"):
+        page.goto(served.address + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+    page.goto(f"{served.address}/subscriptions")
+    page.click("td a")
+    page.wait_for_selector("#arrivals")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_the_keyboard_is_enough(served: Served, page: Page) -> None:

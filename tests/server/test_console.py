@@ -185,3 +185,38 @@ def test_the_overlay_is_drawn(tmp_path) -> None:
             page = browser.get("/overlay").text
     assert '<line class="up"' in page
     assert "<td>b</td><td>connected</td>" in page
+
+
+def test_forms_of_other_sites_are_refused(served: Served, browser: httpx.Client) -> None:
+    """Even that of the login: it could log somebody in with the key of an attacker."""
+    form = {"key": served.key}
+    for headers in (
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ):
+        answer = browser.post("/login", data=form, headers=headers)
+        assert answer.status_code == 403, headers
+        assert "set-cookie" not in answer.headers
+    for headers in ({"Sec-Fetch-Site": "same-origin"}, {"Origin": served.address}):
+        assert browser.post("/login", data=form, headers=headers).status_code == 303, headers
+
+
+def test_a_session_ends_where_it_was_copied_to(served: Served, browser: httpx.Client) -> None:
+    token = log_in(browser, served.key)
+    cookies = {"tamis_session": browser.cookies["tamis_session"]}
+    assert httpx.get(served.address, cookies=cookies).status_code == 200
+    browser.post("/logout", data={"token": token})
+    assert httpx.get(served.address, cookies=cookies).status_code == 303
+    log_in(browser, served.key)
+    assert browser.cookies["tamis_session"] != cookies["tamis_session"]
+
+
+def test_pages_count_against_the_rate_of_their_key(serve: Serve) -> None:
+    served = serve(requests_per_second=1)
+    with served.client() as browser:
+        browser.post("/login", data={"key": served.key})
+        found = [browser.get("/console/numbers").status_code for _ in range(4)]
+    assert found[0] == 200
+    assert found[-1] == 429

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tamis.broker import Broker, NewSubscription
+from tamis.broker import Broker, BrokerSettings, NewSubscription
 from tamis.server.serve import running
 from tamis.server.settings import ServerSettings
 from tests.broker.conftest import eventually
@@ -208,3 +210,47 @@ def test_pages_of_others_cannot_open_a_websocket_with_a_session(served: Served) 
             address, origin=origin, additional_headers={"Cookie": cookie}, open_timeout=120
         ) as socket:
             assert part in json.loads(socket.recv(timeout=120))
+
+
+def test_a_websocket_survives_whatever_is_sent(served: Served, caplog) -> None:
+    made = served.subscribe("n >= 0", id="größe")
+    address = served.address.replace("http", "ws") + "/v1/subscriptions/gr%C3%B6%C3%9Fe/socket"
+    headers = {"Tamis-Ticket": made["ticket"]}
+    for message in ("[" * 50_000, b"\x00\xff", '{"acknowledge": 1%s}' % ("0" * 5_000), "null"):
+        with connect(address, additional_headers=headers, open_timeout=120) as socket:
+            socket.send(message)
+            assert json.loads(socket.recv(timeout=120))["problem"]["status"] == 400
+    with connect(address, open_timeout=120) as socket:
+        socket.send(json.dumps({"ticket": "ü" * 1_000}))
+        assert json.loads(socket.recv(timeout=120))["problem"]["status"] == 403
+    with connect(address, additional_headers=headers, open_timeout=120) as socket:
+        socket.send("x" * 70_000)
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(timeout=120)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1009
+    assert not [each for each in caplog.records if each.exc_info]
+
+
+def test_websockets_count_against_the_rate_of_their_address(serve: Serve) -> None:
+    served = serve(anonymous_requests_per_second=0.01)
+    address = served.address.replace("http", "ws") + "/v1/subscriptions/x/socket"
+    with connect(address, open_timeout=120) as socket:
+        socket.send("{}")
+        assert json.loads(socket.recv(timeout=120))["problem"]["status"] == 401
+    with connect(address, open_timeout=120) as socket:  # it is not even asked for a ticket
+        assert json.loads(socket.recv(timeout=120))["problem"]["status"] == 429
+
+
+def test_a_gap_is_told_until_it_is_acknowledged(serve: Serve) -> None:
+    served = serve(BrokerSettings(retention_bytes=0, housekeeping=0.05))
+    served.subscribe("n >= 0", id="all")
+    served.http.post("/v1/events", json=[{"n": 0}, {"n": 1}])
+    path = "/v1/subscriptions/all/notifications"
+    page = eventually(lambda: "gap" in (found := served.http.get(path).json()) and found)
+    assert page["items"] == []
+    assert page["gap"] == {"count": 2, "upto": page["position"]}
+    assert served.http.get(path).json() == page, "reading changes nothing"
+    body = {"position": page["position"]}
+    served.http.post("/v1/subscriptions/all/acknowledge", json=body)
+    assert "gap" not in served.http.get(path).json()

@@ -153,3 +153,19 @@ def test_a_bucket_fills_at_its_rate() -> None:
     now = 100.0
     for _ in range(20):
         rates.take("a")
+
+
+def test_metrics_for_administrators_only(serve: Serve) -> None:
+    served = serve(public_metrics=False)
+    assert served.http.get("/metrics").status_code == 200
+    with served.client() as anyone, served.client(served.new_key("publish")) as other:
+        assert anyone.get("/metrics").status_code == 401
+        assert other.get("/metrics").status_code == 403
+        assert anyone.get("/healthz").status_code == 200
+
+
+def test_answers_are_neither_guessed_at_nor_kept(served: Served) -> None:
+    for path in ("/v1/subscriptions", "/v1/openapi.json", "/v1/nothing", "/v1/stats"):
+        answer = served.http.get(path)
+        assert answer.headers["x-content-type-options"] == "nosniff", path
+        assert answer.headers["cache-control"] == "no-store", path

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 from tamis.broker import BrokerSettings
 from tests.broker.conftest import eventually
 from tests.server.conftest import Serve, Served
@@ -243,3 +246,72 @@ def test_undecided_events_are_visible(serve: Serve) -> None:
     with served.client() as anyone:
         assert anyone.get("/v1/undecided").status_code == 401
         assert anyone.get("/v1/subscriptions/s/undecided").status_code == 401
+
+
+def test_texts_that_a_store_cannot_keep_are_refused(served: Served) -> None:
+    """PostgreSQL takes no NUL, and nothing takes half of a surrogate pair."""
+    made = served.subscribe("a = 1", id="s")
+    for text in ("a\0b", "\ud800"):
+        event = {"specversion": "1.0", "id": "1", "source": "x", "type": "t", "data": {"a": 1}}
+        delivery = {"id": "d", "event": {"a": 1}, "subscriptions": ["s"]}
+        kind = "application/cloudevents+json"
+        requests = [
+            ("/v1/subscriptions", {"subscription": "a = 1", "id": text}, "application/json"),
+            ("/v1/subscriptions", {"subscription": f"a = '{text}'"}, "application/json"),
+            ("/v1/check", {"subscription": f"a = '{text}'"}, "application/json"),
+            ("/v1/events", {**event, "id": text}, kind),
+            ("/v1/events", {**event, "source": text}, kind),
+            ("/v1/deliveries", [{**delivery, "id": text}], "application/json"),
+            ("/v1/deliveries", [{**delivery, "source": text}], "application/json"),
+        ]
+        for path, body, media_type in requests:
+            answer = served.http.post(
+                path, content=json.dumps(body), headers={"Content-Type": media_type}
+            )
+            assert answer.status_code in (400, 422), (path, body, answer.text)
+        body = json.dumps([{**delivery, "id": f"d{ord(text[0])}", "subscriptions": [text, "s"]}])
+        answer = served.http.post(
+            "/v1/deliveries", content=body, headers={"Content-Type": "application/json"}
+        )
+        assert answer.json()["matched"] == 1, "nobody has that id, and the others get the event"
+    assert served.http.get("/v1/subscriptions/a%00b", headers=ticket(made)).status_code == 404
+    assert served.http.get("/v1/subscriptions?search=a%00b").status_code == 422
+    assert served.http.get(f"/v1/subscriptions?search={'a' * 2_000}").status_code == 422
+    nul = b'<urn:a> <urn:b> "x\\u0000y" .'
+    graph = served.http.post("/v1/events", content=nul, headers={"Content-Type": "text/turtle"})
+    assert graph.json()["published"] == 1
+    tried = served.http.post("/v1/dry-run", json={"subscription": "a = 1"})
+    assert tried.status_code == 200, tried.text
+    assert served.http.get("/readyz").json() == {"status": "ready"}
+
+
+def test_keys_have_numbers_of_64_bits(served: Served) -> None:
+    for number in (2**62, 2**63, 2**70):
+        assert served.http.delete(f"/v1/keys/{number}").status_code == 404
+
+
+def test_the_administrator_of_a_tenant_gives_no_more_than_it_has(served: Served) -> None:
+    quotas = {"calls": 2, "cost": 0.5, "requests": 50}
+    body = {"name": "them", "tenant": "them", "roles": ["admin"], "quotas": quotas}
+    made = served.http.post("/v1/keys", json=body).json()
+    with served.client(made["key"]) as them:
+        for given, expected in (
+            (None, quotas),
+            ({}, quotas),
+            (
+                {"calls": 9, "cost": 9, "requests": 0, "subscriptions": 7},
+                {**quotas, "subscriptions": 7},
+            ),
+            ({"calls": 1, "requests": 5}, {"calls": 1, "cost": 0.5, "requests": 5}),
+        ):
+            asked = {"name": "k", "roles": ["subscribe"]} | (
+                {} if given is None else {"quotas": given}
+            )
+            assert them.post("/v1/keys", json=asked).json()["quotas"] == expected
+        page = them.post("/login", data={"key": made["key"]})
+        assert page.status_code == 303
+        token = re.findall(r'csrf-token" content="(\w+)"', them.get("/keys").text)[0]
+        them.post("/keys", data={"name": "from the console", "role": "admin", "token": token})
+        listed = them.get("/v1/keys").json()["items"]
+        assert listed[-1]["name"] == "from the console"
+        assert listed[-1]["quotas"] == quotas

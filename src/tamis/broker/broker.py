@@ -42,7 +42,7 @@ from tamis.broker.retention import Arrivals, Retention
 from tamis.broker.saved_index import SavedIndex, check_equal, folder_of
 from tamis.broker.settings import BrokerSettings
 from tamis.broker.state import COLUMNS, State, SubscriptionRow
-from tamis.broker.storage.database import Database, open_database
+from tamis.broker.storage.database import Database, check_storable, open_database
 from tamis.broker.storage.migrations import migrate
 from tamis.broker.subscribing import ChangeRequest, SubscriptionDesk
 from tamis.broker.tokens import Tokens
@@ -56,6 +56,9 @@ from tamis.model.schema.schema import Schema
 log = logging.getLogger("tamis.broker")
 
 Clock = Callable[[], float]
+
+_SEARCH = 1_000
+"""Characters that a search for subscriptions may have."""
 
 
 class Broker:
@@ -124,6 +127,11 @@ class Broker:
         except BaseException:
             database.close()
             raise
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The settings that it was opened with."""
+        return self._settings
 
     def _restore(self, touched: set[tuple[str, int]]) -> None:
         """Read again what a transaction that failed has changed in memory. If the connection was
@@ -281,6 +289,8 @@ class Broker:
             where += " and owner = ?"
             given.append(by.key)
         if search:
+            check_limit(len(search), _SEARCH, "characters in a search")
+            check_storable(search, "the search")
             where += " and (lower(id) like ? escape '!' or lower(text) like ? escape '!')"
             given += [f"%{_escaped(search.lower())}%"] * 2
         rows = self._database.read(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from tamis.broker.records import Notification
+from tamis.broker.records import Gap, Notification
 
 _OWN = {"id", "source", "specversion", "data", "time", "subscription", "position", "eventid"}
 
@@ -40,6 +40,21 @@ def cloud_event(notification: Notification) -> dict[str, Any]:
     if notification.bindings:
         found["bindings"] = dict(notification.bindings)
     return found
+
+
+def gap_event(subscription: str, gap: Gap, now: float) -> dict[str, Any]:
+    """What retention removed, as a CloudEvent."""
+    return {
+        "specversion": "1.0",
+        "id": f"{subscription}/gap/{gap.upto}",
+        "source": "/tamis",
+        "type": "tamis.gap",
+        "time": rfc_3339(now),
+        "subscription": subscription,
+        "position": str(gap.upto),
+        "datacontenttype": "application/json",
+        "data": {"count": gap.count, "upto": gap.upto},
+    }
 
 
 def rfc_3339(seconds: float) -> str:

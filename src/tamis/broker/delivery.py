@@ -94,7 +94,8 @@ class DeliveryDesk:
         gap = Gap(row.lost, row.lost_upto) if row.lost and behind else None
         notifications = self.notifications(row, taken)
         more = len(positions) > len(taken)
-        return Page(notifications, taken[-1] if taken else start, more, gap)
+        end = start if gap is None else max(start, gap.upto)  # done with, the gap is known
+        return Page(notifications, taken[-1] if taken else end, more, gap)
 
     def _fitting(self, positions: list[int]) -> list[int]:
         """As many of the first notifications as fit into a page with their events."""
@@ -133,28 +134,35 @@ class DeliveryDesk:
         """Note how far notifications are done with; how far they were, if that is farther."""
         results: list[int | TamisError] = []
         for number, id, position in requests:
-            rows = transaction.database.execute(
-                "select tenant, acknowledged from subscriptions where number = ?", (number,)
-            )
-            if not rows:
-                results.append(gone(id))
-                continue
-            tenant, before = rows[0]
             if position > self._state.last:
                 results.append(
                     TamisError(f"no notification has the position {position} yet; nothing is done")
                 )
                 continue
-            if position > before:
-                transaction.touched.add((tenant, number))
-                self._state.acknowledge(transaction, number, position)
-                transaction.database.execute(
-                    "update subscriptions set acknowledged = ?, "
-                    "lost = case when lost_upto <= ? then 0 else lost end where number = ?",
-                    (position, position, number),
-                )
-            results.append(max(position, before))
+            done = self.advance(transaction, number, position)
+            results.append(gone(id) if done is None else done)
         return results
+
+    def advance(self, transaction: Transaction, number: int, position: int) -> int | None:
+        """Let notifications up to a position be done with, and what was lost before it be known;
+        how far they are done with, or None if the subscription is gone."""
+        rows = transaction.database.execute(
+            "select tenant, acknowledged, lost, lost_upto from subscriptions where number = ?",
+            (number,),
+        )
+        if not rows:
+            return None
+        tenant, before, lost, lost_upto = rows[0]
+        if position > before:
+            transaction.touched.add((tenant, number))
+            self._state.acknowledge(transaction, number, position)
+        knows = bool(lost) and lost_upto <= position
+        if position > before or knows:
+            transaction.database.execute(
+                "update subscriptions set acknowledged = ?, lost = ? where number = ?",
+                (max(position, before), 0 if knows else lost, number),
+            )
+        return max(position, before)
 
     def listen(self, number: int, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back, from the writer's thread, whenever a subscription has something new; what is

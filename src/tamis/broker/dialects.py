@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tamis.broker.settings import BrokerSettings
+from tamis.broker.storage.database import check_storable
 from tamis.errors import SubscriptionError, suggestion
 from tamis.language import dialects
 from tamis.language.json_form import from_json
@@ -22,6 +23,13 @@ DIALECTS: Mapping[str, Callable[[Any], Expression]] = {
 
 def text_of(given: Any, dialect: str, settings: BrokerSettings) -> tuple[str, str | None]:
     """A subscription as Tamis's own text, and what was given if that is something else."""
+    text, source = _text_of(given, dialect, settings)
+    for each in (text, source or ""):
+        check_storable(each, "the subscription")
+    return text, source
+
+
+def _text_of(given: Any, dialect: str, settings: BrokerSettings) -> tuple[str, str | None]:
     if dialect == "tamis" and isinstance(given, str):
         return given, None
     if isinstance(given, Expression):

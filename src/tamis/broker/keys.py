@@ -15,6 +15,7 @@ from tamis.errors import AuthenticationError, BrokerError, TamisError, UnknownId
 from tamis.model.limits import check_limit
 
 _KNOWN = 10_000
+_LAST = 2**63 - 1
 _COLUMNS = "number, name, tenant, roles, created, revoked, quotas"
 
 
@@ -122,6 +123,9 @@ class KeyDesk:
         """Let keys be of no use any more; their subscriptions stay until their leases end."""
         results: list[TamisError | None] = []
         for number, tenant in requests:
+            if number > _LAST:
+                results.append(UnknownIdError(f"there is no key {number}"))
+                continue
             rows = transaction.database.execute(
                 "update api_keys set revoked = 1 where number = ? and tenant = ? returning number",
                 (number, tenant),

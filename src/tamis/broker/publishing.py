@@ -16,7 +16,7 @@ from tamis.broker.outbox import Outbox
 from tamis.broker.records import Identity, Outcome, Publication, Role
 from tamis.broker.retention import Arrivals, Retention
 from tamis.broker.state import State, matches_checksum
-from tamis.broker.storage.database import Row, places
+from tamis.broker.storage.database import Row, check_storable, is_storable, places, storable
 from tamis.broker.writer import Transaction, one_by_one
 from tamis.errors import ConflictError, EventError, ForbiddenError, LimitError, TamisError
 from tamis.graphs.term_syntax import text_of_term
@@ -83,6 +83,7 @@ class PublicationDesk:
         settings = self._state.settings
         for what, text in (("an event id", new.id or ""), ("a source", new.source)):
             check_limit(len(text), _ID, f"characters in {what}")
+            check_storable(text, what)
         try:
             body = json.dumps(
                 new.attributes, separators=(",", ":"), sort_keys=True, allow_nan=False
@@ -102,7 +103,9 @@ class PublicationDesk:
         graph = None if new.graph is None else n_triples(event)
         digest = digest_of(body, graph, envelope)
         id = uuid.uuid4().hex if new.id is None else new.id
-        recipients = None if new.recipients is None else frozenset(new.recipients)
+        recipients = None
+        if new.recipients is not None:  # nobody has an id that no store can keep
+            recipients = frozenset(filter(is_storable, new.recipients))
         return CheckedPublication(event, id, new.source, body, graph, envelope, digest, recipients)
 
     def publish(
@@ -204,8 +207,12 @@ class _Batch:
         database.execute_many("insert into matches values (?, ?, ?, ?, ?, ?, ?)", matches)
         retry = now + state.settings.retry
         database.execute_many(
-            "insert into undecided values (?, ?, ?, ?, ?)",
-            [(sequences[row], number, reason, 1, retry) for row, number, reason in left_open],
+            "insert into undecided (event, subscription, reason, tries, next) "
+            "values (?, ?, ?, ?, ?)",
+            [
+                (sequences[row], number, storable(reason), 1, retry)
+                for row, number, reason in left_open
+            ],
         )
         self.numbers, self.positions = numbers, positions[rows]
         self.sequences = [(sequence, by) for sequence, (_, by) in zip(sequences, self._new)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -37,6 +37,15 @@ class Quotas:
     (``cost``, or else ``timeout``)."""
     requests: float | None = None
     """Requests a second over HTTP; None is what the server allows to every key."""
+
+    def within(self, others: Quotas) -> Quotas:
+        """The same, but nowhere more than others have; no requests a second is any number."""
+        least = {}
+        for name, most in asdict(others).items():
+            both = getattr(self, name), most
+            given = [each for each in both if each is not None and (each or name != "requests")]
+            least[name] = min(given) if given else None
+        return Quotas(**least)
 
 
 @dataclass(frozen=True, slots=True)

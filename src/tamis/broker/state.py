@@ -13,7 +13,7 @@ from tamis.broker.queues import Queues
 from tamis.broker.records import Identity, Role, StoredEvent, StoredSubscription
 from tamis.broker.roster import Roster
 from tamis.broker.settings import BrokerSettings
-from tamis.broker.storage.database import Database, Row
+from tamis.broker.storage.database import Database, Row, is_storable
 from tamis.broker.tokens import Tokens
 from tamis.broker.writer import Transaction, one_by_one
 from tamis.errors import ForbiddenError, SchemaError, StorageError, TamisError, UnknownIdError
@@ -134,6 +134,8 @@ class State:
 
     def authorized(self, id: str, by: Identity, ticket: str | None, now: float) -> SubscriptionRow:
         """The subscription of an id, if the ticket or the owner's key allows access to it."""
+        if not is_storable(id):
+            raise gone(id)
         rows = self.database.read(f"select {COLUMNS} from subscriptions where id = ?", (id,))
         found = SubscriptionRow(rows[0]) if rows else None
         if found is not None and ticket is not None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from tamis.broker.dialects import text_of
 from tamis.broker.records import Identity, NewSubscription, Quotas, Receipt, Role, Webhook
 from tamis.broker.state import State, SubscriptionRow, gone, subscription_checksum
+from tamis.broker.storage.database import check_storable
 from tamis.broker.webhook_request import check_url
 from tamis.broker.writer import Transaction, one_by_one
 from tamis.engine.rows import checked_metadata
@@ -103,12 +104,14 @@ class SubscriptionDesk:
         if not by.may(Role.SUBSCRIBE):
             raise ForbiddenError("this key may not subscribe")
         id = new.id if new.id is not None else secrets.token_urlsafe(ID_BYTES)
+        check_storable(id, "the id")
         text, source = text_of(new.subscription, new.dialect, state.settings)
         remarks, calls = state.catalog.check(by.tenant, id, text)
         self.check_calls(calls, by.quotas)
         name = new.idempotency_key
         if name is not None:
             check_limit(len(name), _NAME, "characters in an idempotency key")
+            check_storable(name, "the idempotency key")
             if by.key == 0 and len(name) < _LONG:
                 raise LimitError(
                     f"an anonymous idempotency key needs {_LONG} characters, chosen at random"
@@ -324,6 +327,10 @@ class SubscriptionDesk:
                 (text, enabled, checksum, state.next(), request.number),
             )
         if request.text is not None:
+            database.execute(  # an event sees what was there when it came
+                "update undecided set text = ? where subscription = ? and text is null",
+                (rows[0][0], request.number),
+            )
             database.execute(
                 "update subscriptions set dialect = ?, source = ? where number = ?",
                 (request.dialect, request.source, request.number),

@@ -14,6 +14,7 @@ from tamis.bindings.evaluation import Trial
 from tamis.broker.records import NEVER, Identity, Role, UndecidedPair
 from tamis.broker.retention import Arrivals
 from tamis.broker.state import EVENT_COLUMNS, State, stored_event
+from tamis.broker.storage.database import storable
 from tamis.broker.writer import Transaction
 from tamis.predicates.truth import FAILED, TRUE
 
@@ -40,8 +41,8 @@ class UndecidedDesk:
     def verdicts(self, now: float) -> list[Verdict]:
         """Try the pairs that are due; any thread may do this."""
         rows = self._state.database.read(
-            f"select {EVENT_COLUMNS}, s.tenant, s.text, s.number from undecided u "
-            "join events e on e.sequence = u.event "
+            f"select {EVENT_COLUMNS}, s.tenant, coalesce(u.text, s.text), s.number "
+            "from undecided u join events e on e.sequence = u.event "
             "join subscriptions s on s.number = u.subscription "
             "where u.next <= ? and s.enabled = 1 order by u.next limit ?",
             (now, AT_ONCE),
@@ -81,7 +82,7 @@ class UndecidedDesk:
             database.execute(
                 "update undecided set reason = ?, tries = tries + 1, next = ? "
                 "where event = ? and subscription = ?",
-                (reason, next, *pair),
+                (storable(reason), next, *pair),
             )
             return
         database.execute("delete from undecided where event = ? and subscription = ?", pair)

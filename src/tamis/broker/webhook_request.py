@@ -11,13 +11,13 @@ import base64
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import NamedTuple
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
 
-from tamis.broker.cloud_events import cloud_event
-from tamis.broker.records import Notification
 from tamis.errors import BrokerError, MissingExtraError
 from tamis.model.limits import check_limit
 
@@ -134,13 +134,14 @@ class WebhookRequest:
             )
         return answer
 
-    def notify(self, notification: Notification, now: float) -> Answer:
-        """Send a notification."""
-        body = json.dumps(cloud_event(notification), separators=(",", ":")).encode()
+    def notify(self, event: Mapping[str, Any], now: float) -> Answer:
+        """Send a CloudEvent."""
+        id = str(event["id"])
+        body = json.dumps(event, separators=(",", ":")).encode()
         headers = {
             "Content-Type": "application/cloudevents+json; charset=utf-8",
             "WebHook-Request-Origin": self._origin,
-            **signed(self._secret, notification.id, now, body),
+            **signed(self._secret, quote(id), now, body),
         }
         answer, _ = self._send("POST", headers, body)
         return answer
@@ -171,20 +172,30 @@ def _answer(status: int, retry_after: str) -> Answer:
         return Answer(Verdict.DONE)
     if status == 410:
         return Answer(Verdict.GONE, "410 Gone")
-    wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
+    wait = min(3_600.0, max(0.0, _seconds(retry_after)))
     if status == 429:
-        return Answer(Verdict.SLOW, "429 Too Many Requests", min(wait, 3_600.0))
-    return Answer(Verdict.RETRY, f"status {status}", min(wait, 3_600.0))
+        return Answer(Verdict.SLOW, "429 Too Many Requests", wait)
+    return Answer(Verdict.RETRY, f"status {status}", wait)
+
+
+def _seconds(retry_after: str) -> float:
+    """How long a receiver asks to be left alone, in seconds or until a date; 0 if it does not."""
+    if retry_after.isascii() and retry_after.isdigit():
+        return float(retry_after[:9])
+    try:
+        return parsedate_to_datetime(retry_after).timestamp() - time.time()
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
 
 
 def signed(secret: str, id: str, now: float, body: bytes) -> dict[str, str]:
     """The headers that prove who sent a body, and when."""
-    time = str(int(now))
+    moment = str(int(now))
     key = base64.b64decode(secret.removeprefix("whsec_"))
-    digest = hmac.digest(key, f"{id}.{time}.".encode() + body, hashlib.sha256)
+    digest = hmac.digest(key, f"{id}.{moment}.".encode() + body, hashlib.sha256)
     return {
         "webhook-id": id,
-        "webhook-timestamp": time,
+        "webhook-timestamp": moment,
         "webhook-signature": "v1," + base64.b64encode(digest).decode(),
     }
 

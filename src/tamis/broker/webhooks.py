@@ -22,11 +22,12 @@ from concurrent.futures import Future
 from typing import NamedTuple
 
 from tamis.arrays.types import Int64s
+from tamis.broker.cloud_events import cloud_event, gap_event
 from tamis.broker.delivery import DeliveryDesk
-from tamis.broker.records import DeadLetter, Notification
+from tamis.broker.records import DeadLetter
 from tamis.broker.retention import Arrivals
 from tamis.broker.state import COLUMNS, State, SubscriptionRow, gone
-from tamis.broker.storage.database import places
+from tamis.broker.storage.database import places, storable
 from tamis.broker.webhook_request import (
     Answer,
     Verdict,
@@ -56,6 +57,8 @@ class Progress(NamedTuple):
     tries: int = 0
     ends: bool = False
     """Whether the receiver wants no more."""
+    is_gap: bool = False
+    """Whether it was not a notification, but the news that some are lost, up to this position."""
 
 
 class ReplayRequest(NamedTuple):
@@ -81,27 +84,19 @@ class WebhookDesk:
     ) -> list[TamisError | None]:
         """Write down what has become of notifications that were sent."""
         database = transaction.database
-        for number, position, dead, tries, ends in requests:
+        for number, position, dead, tries, ends, is_gap in requests:
             rows = database.execute(
-                "select tenant, id, webhook, text, acknowledged from subscriptions "
-                "where number = ?",
-                (number,),
+                "select tenant, webhook, text from subscriptions where number = ?", (number,)
             )
-            if not rows or rows[0][2] is None:
+            if not rows or rows[0][1] is None:
                 continue
-            tenant, _, webhook, text, acknowledged = rows[0]
-            if position > acknowledged:
-                transaction.touched.add((tenant, number))
-                self._state.acknowledge(transaction, number, position)
-                database.execute(
-                    "update subscriptions set acknowledged = ? where number = ?",
-                    (position, number),
-                )
-            if dead is not None:
+            tenant, webhook, text = rows[0]
+            self._delivery.advance(transaction, number, position)
+            if dead is not None and position and not is_gap:
                 database.execute(
                     "insert into dead_letters values (?, ?, ?, ?, ?) "
                     "on conflict (subscription, position) do nothing",
-                    (number, position, dead, tries, transaction.now),
+                    (number, position, storable(dead), tries, transaction.now),
                 )
             if ends:
                 transaction.touched.add((tenant, number))
@@ -317,36 +312,38 @@ class WebhookSender:
             request = WebhookRequest(
                 self._session, webhook["url"], self._desk.secret(row.number), origin=self._origin
             )
-            notification = None
+            progress = Progress(hook.number, 0)
             asked = time.monotonic()
             if webhook.get("state") == "open":
                 page = self._delivery.read(row, None, 1)
-                if not page.notifications:
+                if page.gap is not None:
+                    event = gap_event(row.id, page.gap, time.time())
+                    progress = Progress(hook.number, page.gap.upto, is_gap=True)
+                elif page.notifications:
+                    event = cloud_event(page.notifications[0])
+                    progress = Progress(hook.number, page.notifications[0].position)
+                else:
                     return None
-                notification = page.notifications[0]
-                answer = request.notify(notification, time.time())
+                answer = request.notify(event, time.time())
             else:
                 answer = request.validate()
             took = time.monotonic() - asked
             hook.is_quick = answer.verdict is not Verdict.RETRY and took <= _TURN
-            wait = self._judge(hook, notification, answer)
+            wait = self._judge(hook, progress, answer)
             if wait is not None:
                 return wait
         return None
 
-    def _judge(
-        self, hook: _Hook, notification: Notification | None, answer: Answer
-    ) -> float | None:
+    def _judge(self, hook: _Hook, progress: Progress, answer: Answer) -> float | None:
         """What follows from an answer; seconds to wait, or None to go on at once."""
-        position = 0 if notification is None else notification.position
         if answer.verdict is Verdict.DONE:
             hook.tries = 0
             self.sent += 1
-            self._submit(Progress(hook.number, position)).result()
+            self._submit(progress).result()
             return None
         self.failed += 1
         if answer.verdict is Verdict.GONE:
-            self._submit(Progress(hook.number, position, answer.reason, 1, True)).result()
+            self._submit(progress._replace(dead=answer.reason, tries=1, ends=True)).result()
             return None
         if answer.verdict is Verdict.SLOW:
             wait = max(answer.wait, self._state.settings.webhook_backoff)
@@ -355,8 +352,8 @@ class WebhookSender:
         hook.tries += 1
         if hook.tries >= self._state.settings.webhook_tries:
             tries, hook.tries = hook.tries, 0
-            ends = notification is None  # nobody agreed to the handshake
-            dead = Progress(hook.number, position, answer.reason, tries, ends)
+            ends = not progress.position  # nobody agreed to the handshake
+            dead = progress._replace(dead=answer.reason, tries=tries, ends=ends)
             self._submit(dead).result()
             return None
         return max(answer.wait, self._backoff(hook))

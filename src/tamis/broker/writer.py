@@ -111,6 +111,8 @@ class Writer:
         self.commits = 0
         self.failure: BaseException | None = None
         """Why the last transaction failed, if it did."""
+        self._mismatch: BaseException | None = None
+        """Why memory lacks a change that the store has, from then on."""
         self._thread = threading.Thread(target=self._run, name="tamis-writer", daemon=True)
         self._thread.start()
 
@@ -188,7 +190,8 @@ class Writer:
         try:
             transaction, results = self._transact(jobs)
         except BaseException as error:
-            self.failure = error
+            if isinstance(error, StorageError | UnavailableError):
+                self.failure = error
             if len(jobs) > 1 and not isinstance(error, BrokerError | StorageError):
                 for job in jobs:  # one of them is to blame: the others shall not suffer
                     self._write_again(job)
@@ -196,7 +199,7 @@ class Writer:
                 for job in jobs:
                     job.future.set_exception(error)
             return
-        self.failure = None
+        self.failure = self._mismatch
         self.commits += 1
         weight = sum(job.weight for job in jobs)
         seconds = max(1e-6, time.monotonic() - began)
@@ -205,7 +208,7 @@ class Writer:
             try:
                 call()
             except Exception as error:  # the thread must live on, or every request would hang
-                self.failure = error
+                self.failure = self._mismatch = error
                 log.exception("a committed change was not taken over in memory: restart the broker")
         if transaction.touched:
             self._observe(transaction.touched)

@@ -96,6 +96,8 @@ class Endpoint:
                 milliseconds=round(seconds * 1000, 2),
                 client=request.client.host if request.client else "",
             )
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers.setdefault("Cache-Control", "no-store")
         await response(scope, receive, send)
 
     async def _answer(

@@ -88,7 +88,7 @@ def document_of(error: BaseException) -> dict[str, Any]:
 def problem_response(error: BaseException) -> Response:
     """The answer to a request that failed."""
     document = document_of(error)
-    headers = {}
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     wait = getattr(error, "retry_after", None)
     if wait is not None:
         headers["Retry-After"] = str(max(1, math.ceil(wait)))

@@ -29,6 +29,8 @@ STORE = "sqlite:///tamis.db"
 SECRET = Path("tamis.key")
 """The file that tickets and keys depend on, for stores that have no file beside them."""
 _BACKLOG = 4_096
+_MESSAGE = 65_536
+"""Bytes of one message over a WebSocket: a ticket, or a position."""
 _KEEP_ALIVE = 75
 """Seconds that an idle connection stays open."""
 
@@ -128,6 +130,7 @@ def uvicorn_server(broker: Broker, settings: ServerSettings) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         ws="websockets-sansio",
+        ws_max_size=_MESSAGE,
         limit_concurrency=settings.connections,
         timeout_graceful_shutdown=max(1, int(settings.stop_seconds)),
         backlog=_BACKLOG,

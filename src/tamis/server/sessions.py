@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -25,12 +26,15 @@ class Session(NamedTuple):
 
 
 class Sessions:
-    """Begins sessions and recognizes them. Nothing is kept: a revoked key ends its sessions."""
+    """Begins sessions and recognizes them. Nothing is kept of them but which were ended before
+    their time; a revoked key ends its sessions."""
 
     def __init__(self, secret: str, seconds: float) -> None:
         self._secret = secret.encode()
         self._signer = URLSafeTimedSerializer(secret, salt="tamis console")
         self._seconds = seconds
+        self._ended: dict[str, float] = {}
+        """Sessions that were logged out, by nonce, and when they would have ended anyway."""
 
     def begin(self, response: Response, key: int, *, secure: bool) -> None:
         """Put a new session into a response."""
@@ -44,8 +48,12 @@ class Sessions:
             secure=secure,
         )
 
-    def end(self, response: Response) -> None:
-        """Take the session out of the browser."""
+    def end(self, request: HTTPConnection, response: Response) -> None:
+        """End the session of a request: also whoever has copied its cookie is logged out."""
+        session, now = self.of(request), time.time()
+        if session is not None:
+            self._ended = {nonce: end for nonce, end in self._ended.items() if end > now}
+            self._ended[session.nonce] = now + self._seconds
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
 
     def of(self, request: HTTPConnection) -> Session | None:
@@ -56,6 +64,8 @@ class Sessions:
         try:
             key, nonce = self._signer.loads(cookie, max_age=int(self._seconds))
         except (BadSignature, ValueError, TypeError):
+            return None
+        if nonce in self._ended:
             return None
         return Session(key, nonce, self._token(nonce))
 

@@ -65,6 +65,8 @@ class ServerSettings:
     """How often an idle stream sends a comment, so that both ends notice a broken connection."""
     stop_seconds: float = 10
     """How long a stop waits for requests that are under way."""
+    public_metrics: bool = True
+    """Whether /metrics needs no key; if it does, it needs that of an administrator."""
     log: str = "text"
     """Form of the log: text or json."""
     log_requests: bool = False

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tamis.errors import StorageError, UnavailableError
+from tamis.errors import BrokerError, StorageError, UnavailableError
 
 Row = tuple[Any, ...]
 
@@ -79,6 +79,27 @@ def open_database(url: str) -> Database:
 def unavailable(error: BaseException) -> UnavailableError:
     """What callers get if the database fails; nothing of the transaction is there."""
     return UnavailableError(f"the storage failed, and nothing was changed: {error}")
+
+
+def is_storable(text: str) -> bool:
+    """Whether every database can keep a text: PostgreSQL takes no NUL, and none takes half of a
+    surrogate pair."""
+    if "\0" in text:
+        return False
+    return text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def storable(text: str) -> str:
+    """A text as every database can keep it, such as the message of an error."""
+    return text if is_storable(text) else text.encode(errors="replace").decode().replace("\0", "?")
+
+
+def check_storable(text: str, what: str) -> None:
+    """Raise unless every database can keep a text; ``what`` it is."""
+    if not is_storable(text):
+        raise BrokerError(
+            f"{what} has a NUL character (U+0000) or half of a surrogate pair: leave it out"
+        )
 
 
 def places(count: int) -> str:

@@ -64,6 +64,7 @@ MIGRATIONS: list[list[str]] = [
             primary key (subscription, position))""",
     ],
     ["create table outgoing (event bigint primary key)"],
+    ["alter table undecided add column text text"],
 ]
 
 

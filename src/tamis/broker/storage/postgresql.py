@@ -49,6 +49,8 @@ class PostgresqlDatabase:
     def _errors(self) -> Iterator[None]:
         try:
             yield
+        except self._psycopg.DataError:
+            raise  # the server is well: what it was given is to blame, and only whoever gave it
         except self._psycopg.Error as error:
             raise unavailable(error) from error
 

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from markupsafe import Markup, escape
 
 _WIDTH, _HEIGHT = 240.0, 44.0
+PLOTTED = 150
+"""Values of one plot, at most: a second each."""
 
 
 def plot(values: Sequence[float], name: str) -> Markup:
     """A line over the last minutes, from zero to its greatest value."""
-    values = list(values)[-150:] or [0.0]
+    values = list(values)[-PLOTTED:] or [0.0]
     top = max([*values, 1e-9])
     step = _WIDTH / max(1, len(values) - 1)
     places = [

@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 from tamis import __version__
 from tamis.broker import Publication, Role
 from tamis.errors import AuthenticationError, TamisError
-from tamis.server.console.drawing import duration, overlay_picture, plot, short
+from tamis.server.console.drawing import PLOTTED, duration, overlay_picture, plot, short
 from tamis.server.console.subscription_pages import (
     act,
     change,
@@ -30,8 +30,10 @@ from tamis.server.console.views import (
     visit_of,
     with_session,
 )
+from tamis.server.handlers.administration import is_operator, tenant_quotas
 from tamis.server.handlers.arguments import service_of
-from tamis.server.requests import RateError, decode_json
+from tamis.server.history import EVERY
+from tamis.server.requests import CrossSiteError, RateError, decode_json
 from tamis.server.service import address_of
 
 if TYPE_CHECKING:
@@ -50,7 +52,10 @@ async def login(request: Request) -> Response:
     target = _local(request.query_params.get("next", "/"))
     if request.method == "GET":
         return page("login.html", request, None, title="Log in", next=target)
-    form = await read_form(request, None, _LOGIN)
+    try:
+        form = await read_form(request, None, _LOGIN)
+    except CrossSiteError as error:
+        return page("problem.html", request, None, status=403, title="Log in", detail=str(error))
     try:
         service.anonymous_rates.take(address_of(request))
         identity = await service.call(service.broker.identify, form.get("key", "").strip())
@@ -81,7 +86,7 @@ async def logout(request: Request) -> Response:
     if visit is not None:
         await read_form(request, visit)
     response = RedirectResponse("/login", 303)
-    service_of(request).sessions.end(response)
+    service_of(request).sessions.end(request, response)
     return response
 
 
@@ -121,8 +126,16 @@ def _tiles(service: Service) -> list[dict[str, Any]]:
     ):
         values = history.rates(name) if is_rate else history.values(name)
         figure = sum(values[-3:]) / len(values[-3:]) if values else 0.0
+        shown = values[-PLOTTED:]
         found.append(
-            {"name": title, "figure": short(figure), "unit": unit, "plot": plot(values, title)}
+            {
+                "name": title,
+                "figure": short(figure),
+                "unit": unit,
+                "plot": plot(shown, title),
+                "since": f"{duration(len(shown) * EVERY)} ago",
+                "most": f"up to {short(max(shown, default=0.0))}",
+            }
         )
     return found
 
@@ -178,9 +191,14 @@ async def keys(request: Request, visit: Visit) -> Response:
     if request.method == "POST":
         form = await read_form(request, visit)
         roles = [role for role in form.get("role", "").split("\n") if role]
-        made = service.broker.create_key
+        by = visit.identity
+        quotas = None if is_operator(by) else tenant_quotas(service, by, None)
         key, _ = await service.durably(
-            made, form.get("name", ""), roles, tenant=visit.identity.tenant
+            service.broker.create_key,
+            form.get("name", ""),
+            roles,
+            tenant=by.tenant,
+            quotas=quotas,
         )
     found = await service.call(service.broker.keys, visit.identity.tenant)
     rows = [each for each in found if not each.revoked]

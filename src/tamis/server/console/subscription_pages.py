@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tamis.server.service import Service
 
 _PAGE = 50
+_UNDECIDED = 20
+"""Undecided events that the page of a subscription shows, the oldest ones."""
 _TRIED = 20
 """Recent events that the editor tries a subscription on."""
 
@@ -42,7 +44,8 @@ async def subscriptions(request: Request, visit: Visit) -> Response:
     """The subscriptions of the key, or of an administrator's tenant."""
     service = service_of(request)
     search = request.query_params.get("search", "")
-    found = await service.call(
+    call = service.try_out if search else service.call
+    found = await call(
         service.broker.subscriptions,
         by=visit.identity,
         search=search or None,
@@ -211,6 +214,18 @@ async def _subscription_page(
     ]
     if dead:
         verbs.insert(2, ("replay", "Send dead letters again", "plain"))
+    open_pairs = await service.call(
+        service.broker.undecided, id=id, by=visit.identity, limit=_UNDECIDED
+    )
+    pairs = [
+        {
+            "event": each.event.id,
+            "reason": each.reason,
+            "tries": each.tries,
+            "next": "given up" if each.is_given_up else instant(each.next),
+        }
+        for each in open_pairs
+    ]
     letters = [
         {"id": each.notification.id, "time": instant(each.time), "reason": each.reason}
         for each in dead
@@ -224,6 +239,7 @@ async def _subscription_page(
         verbs=verbs,
         ticket=ticket,
         dead=letters,
+        undecided=pairs,
         state=lambda row: state_badge(row["enabled"]),
     )
 

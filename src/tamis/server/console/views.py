@@ -113,10 +113,11 @@ def with_session(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
     @functools.wraps(handler)
     async def answer(request: Request) -> Response:
-        visit = await visit_of(request)
-        if visit is None:
-            return RedirectResponse(f"/login?next={quote(request.url.path)}", 303)
+        visit = None
         try:
+            visit = await visit_of(request)
+            if visit is None:
+                return RedirectResponse(f"/login?next={quote(request.url.path)}", 303)
             return await handler(request, visit)
         except TamisError as error:
             found = document_of(error)
@@ -142,13 +143,15 @@ async def visit_of(request: Request) -> Visit | None:
         identity = await service.call(service.broker.identify_number, session.key)
     except AuthenticationError:
         return None
+    service.rates.take(f"key {identity.key}", identity.quotas.requests)
     return Visit(identity, session.token)
 
 
 async def read_form(
     request: Request, visit: Visit | None, limit: int = _FORM_BYTES
 ) -> Mapping[str, str]:
-    """The fields of a form. Within a session, its token must be among them."""
+    """The fields of a form of ours. Within a session, its token must be among them."""
+    _check_site(request)
     body = await read_body(request, limit)
     fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True)
     if visit is not None:
@@ -156,6 +159,19 @@ async def read_form(
         if not secrets.compare_digest(given.encode(), visit.token.encode()):
             raise CrossSiteError("this form is out of date: load the page again")
     return {name: "\n".join(values) for name, values in fields.items()}
+
+
+def _check_site(request: Request) -> None:
+    """Raise an error if a page of another site sent this form: it could log somebody in with a key
+    that is not theirs. Browsers say where a form comes from."""
+    site = request.headers.get("sec-fetch-site")
+    if site is None:
+        origin = request.headers.get("origin")
+        is_ours = origin is None or origin.partition("://")[2] == request.headers.get("host", "")
+    else:
+        is_ours = site in ("same-origin", "none")
+    if not is_ours:
+        raise CrossSiteError("this form was sent by a page of another site")
 
 
 def state_badge(enabled: bool) -> Markup:

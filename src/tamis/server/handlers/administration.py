@@ -12,6 +12,7 @@ from tamis.errors import ForbiddenError
 from tamis.server.handlers.arguments import caller_of, service_of
 from tamis.server.operation import JSON, Operation, Parameter
 from tamis.server.requests import Fields, RequestError, read_fields
+from tamis.server.service import Service, check_role
 from tamis.server.wire import json_response, key_form
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ async def create_key(request: Request) -> Response:
     if not name or not roles or not {*roles} <= {*Role}:
         raise RequestError(f"a key needs a name, and roles among {', '.join(Role)}")
     by = admin_of(request)
-    if tenant not in (None, by.tenant) and not is_operator(by):
-        raise ForbiddenError("only the administrator of the first tenant makes keys for others")
+    if not is_operator(by):
+        if tenant not in (None, by.tenant):
+            raise ForbiddenError("only the administrator of the first tenant makes keys for others")
+        quotas = tenant_quotas(service, by, quotas)
     key, stored = await service.durably(
         service.broker.create_key, name, roles, tenant=tenant or by.tenant, quotas=quotas
     )
@@ -50,6 +53,11 @@ def _quotas(fields: Fields | None) -> Quotas | None:
         if most is not None and most < 0:
             raise RequestError(f"the field 'quotas.{name}' must not be negative")
     return Quotas(**counts, **others)  # type: ignore[arg-type]
+
+
+def tenant_quotas(service: Service, by: Identity, given: Quotas | None) -> Quotas:
+    """The quotas of a key that the administrator of a tenant makes: no more than its own."""
+    return (given or service.broker.settings.quotas).within(by.quotas)
 
 
 def is_operator(identity: Identity) -> bool:
@@ -105,6 +113,10 @@ async def readiness(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Numbers for Prometheus."""
     service = service_of(request)
+    if not service.settings.public_metrics:
+        request.state.caller = await service.caller(request)
+        check_role(request.state.caller, Role.ADMIN)
+        admin_of(request)
     body, kind = await service.call(service.metrics.exposition, request.headers.get("accept", ""))
     return Response(body, headers={"Content-Type": kind})
 

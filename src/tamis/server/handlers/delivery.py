@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from tamis.server.handlers.arguments import (
 )
 from tamis.server.operation import JSON, Operation, Parameter
 from tamis.server.problems import document_of
-from tamis.server.requests import RequestError, read_fields
+from tamis.server.requests import RequestError, decode_json, read_fields
 from tamis.server.service import Caller, Service, check_role
 from tamis.server.wire import (
     encoded,
@@ -40,6 +39,8 @@ _PAGE = 100
 """Notifications that a stream reads at a time: what a client that does not read can hold up."""
 _FIRST_MESSAGE = 10.0
 """Seconds in which a WebSocket without headers must show its ticket or key."""
+_REASON = 120
+"""Bytes of the reason for which a WebSocket is closed; a frame takes no more."""
 POLICY = 1008
 """The code with which a WebSocket is closed if the caller may not have it."""
 
@@ -151,7 +152,6 @@ async def socket(websocket: WebSocket) -> None:
     try:
         caller = await _caller_of(websocket, service)
         check_role(caller, "ticket")
-        service.limit(caller)
         rights: dict[str, Any] = {"by": caller.identity, "ticket": caller.ticket}
         id = str(websocket.path_params["id"])
         await service.call(service.broker.subscription, id, **rights)
@@ -169,33 +169,38 @@ async def socket(websocket: WebSocket) -> None:
     except (TamisError, RequestError) as error:
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):  # it may be gone by now
             await websocket.send_text(encoded({"problem": document_of(error)}).decode())
-            await websocket.close(POLICY, str(error)[:100])
+            reason = str(error).encode()[:_REASON].decode(errors="ignore")
+            await websocket.close(POLICY, reason)
 
 
 async def _caller_of(websocket: WebSocket, service: Service) -> Caller:
     """Who opened a WebSocket: by headers, or by its first message."""
     caller = await service.caller(websocket)
+    service.limit(caller)
     if caller.has_key or caller.ticket is not None:
         return caller
     try:
-        message = await asyncio.wait_for(websocket.receive_text(), _FIRST_MESSAGE)
+        given = await asyncio.wait_for(_message(websocket), _FIRST_MESSAGE)
     except TimeoutError as error:
         raise RequestError("show the ticket or a key in the first message") from error
-    given = _message(message)
     ticket, key = given.get("ticket"), given.get("key")
     if isinstance(key, str):
         identity = await service.identify(key, websocket)
-        return Caller(identity, None, f"key {identity.key}")
+        caller = Caller(identity, None, f"key {identity.key}")
+        service.limit(caller)
+        return caller
     return caller._replace(ticket=ticket if isinstance(ticket, str) else None)
 
 
-def _message(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise RequestError("a message is a JSON object") from error
+async def _message(websocket: WebSocket) -> dict[str, Any]:
+    """The next message of a client."""
+    message = await websocket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1005))
+    text = message.get("text")
+    found = None if text is None else decode_json(text.encode(errors="replace"))
     if not isinstance(found, dict):
-        raise RequestError("a message is a JSON object")
+        raise RequestError("a message is a text with a JSON object")
     return found
 
 
@@ -214,7 +219,7 @@ async def _send(
 
 async def _receive(websocket: WebSocket, service: Service, id: str, rights: dict[str, Any]) -> None:
     while True:
-        position = _message(await websocket.receive_text()).get("acknowledge")
+        position = (await _message(websocket)).get("acknowledge")
         if not isinstance(position, int) or isinstance(position, bool) or position < 0:
             raise RequestError('send {"acknowledge": position}')
         now = await service.call(service.current, rights)
