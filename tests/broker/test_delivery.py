@@ -18,7 +18,7 @@ from tamis.broker import (
     Quotas,
     Role,
 )
-from tamis.broker.delivery import AcknowledgeRequest
+from tamis.broker.keys import KeyRequest
 from tamis.errors import (
     AuthenticationError,
     BusyError,
@@ -468,8 +468,9 @@ def test_what_a_store_cannot_keep_harms_nobody_else(broker: Broker, me: Identity
     assert found.event is not None
     assert list(parse_triples(found.event.graph or "")) == graph
     assert broker.dry_run("a = 1", me)[0].matches
-    # If something came through nonetheless, a number of 70 bits, say, only its own request fails.
-    bad = broker._writer.submit(broker._delivery.acknowledge, AcknowledgeRequest(2**70, "s", 0))
+    # If something came through nonetheless, only its own request fails.
+    wrong = KeyRequest("\ud800", "default", frozenset(), Quotas())
+    bad = broker._writer.submit(broker._keys.create, wrong)
     good = broker.publish([Publication({"a": 1})], me)
     assert not isinstance(bad.exception(), TamisError | None)
     assert good.result()[0].matched == 1

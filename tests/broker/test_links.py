@@ -6,12 +6,14 @@ import json
 import os
 import random
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,9 @@ from tamis.broker import Broker, BrokerSettings, NewSubscription, Publication
 from tamis.errors import TamisError
 from tests.broker.conftest import ALL, bodies, eventually
 from tests.broker.link_node import SECRET
+from tests.certificates import certificate
 
-NODES = 8 if os.environ.get("TAMIS_SOAK") else 4
+NODES = 8
 FAULTS = 30 if os.environ.get("TAMIS_SOAK") else 3
 KEYS = 3
 
@@ -72,6 +75,28 @@ def test_events_cross_a_link(tmp_path: Path) -> None:
 
         eventually(crossed)
         assert [each.is_connected for each in a.links()] == [True]
+
+
+def test_a_link_over_tls(tmp_path: Path) -> None:
+    public, private = certificate(tmp_path)
+    key = key_of(tmp_path, "a")
+    common = {"anonymous": ALL, "secret": SECRET}
+    left = BrokerSettings(
+        name="a", links={"b": ""}, link_listen="127.0.0.1:0", link_certificate=public,
+        link_certificate_key=private, **common,
+    )  # fmt: skip
+    with Broker.open(f"sqlite:///{tmp_path / 'a'}.db", left) as a:
+        right = BrokerSettings(
+            name="b", links={"a": f"wss://127.0.0.1:{a.link_port}/"}, link_key=key, **common
+        )
+        trusting = replace(right, link_authority=public)
+        with Broker.open(f"sqlite:///{tmp_path / 'b'}.db", trusting) as b:
+            eventually(lambda: all(each.is_synced for each in (*a.links(), *b.links())))
+        with (
+            pytest.raises(ssl.SSLCertVerificationError),
+            connect(f"wss://127.0.0.1:{a.link_port}/", proxy=None, open_timeout=120),
+        ):
+            pass
 
 
 def test_who_may_link(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tamis.broker import Broker, BrokerSettings, NewSubscription, Publication
+from tamis.broker import Broker, BrokerSettings, NewSubscription, Publication, Quotas
+from tamis.broker.keys import KeyRequest
 from tamis.errors import StorageError, UnavailableError
 from tests.broker import test_broker, test_delivery
 from tests.broker.conftest import ALL, Clock, bodies, eventually
@@ -161,3 +162,14 @@ def test_one_broker_at_a_time(url: str, clock: Clock) -> None:
         Broker.open(url, SETTINGS, clock)
     with pytest.raises(StorageError, match="secret"):
         Broker.open(url, BrokerSettings(), clock)
+
+
+def test_what_the_server_refuses_harms_nobody_else(url: str, clock: Clock) -> None:
+    """A NUL that no check has found: the server takes none, but is well."""
+    with Broker.open(url, SETTINGS, clock) as broker:
+        wrong = KeyRequest("a\0b", "default", frozenset(), Quotas())
+        bad = broker._writer.submit(broker._keys.create, wrong)
+        good = broker.publish([Publication({"a": 1})], broker.anonymous())
+        assert isinstance(bad.exception(), psycopg.DataError)
+        assert len(good.result()) == 1
+        assert broker.is_ready

@@ -49,10 +49,13 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(
-            broker: BrokerSettings | None = None, store: Path | None = None, **settings: object
+            broker: BrokerSettings | None = None,
+            store: Path | None = None,
+            url: str | None = None,
+            **settings: object,
         ) -> Served:
             place = store or tmp_path / "broker.db"
-            opened = stack.enter_context(Broker.open(f"sqlite:///{place}", broker))
+            opened = stack.enter_context(Broker.open(url or f"sqlite:///{place}", broker))
             key, _ = opened.create_key("admin", list(Role)).result()
             server = stack.enter_context(running(opened, ServerSettings(**{"port": 0, **settings})))
             headers = {"Authorization": f"Bearer {key}"}

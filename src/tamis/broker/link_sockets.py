@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import random
+import ssl
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.broker.links import Links
@@ -34,8 +36,14 @@ _LONGEST = 10.0
 class Dialer:
     """Keeps a connection to one neighbour."""
 
-    def __init__(self, links: Links, neighbour: str, url: str, key: str) -> None:
+    def __init__(
+        self, links: Links, neighbour: str, url: str, key: str, authority: Path | None
+    ) -> None:
+        """``authority`` is a file with the authority of its certificate, if it dials ``wss``."""
         self._links, self._neighbour, self._url, self._key = links, neighbour, url, key
+        self._tls = None
+        if url.startswith("wss:"):
+            self._tls = ssl.create_default_context(cafile=authority)
         self._is_closing = threading.Event()
         self._connection: Any = None
         name = f"tamis-link-{neighbour}"
@@ -69,6 +77,7 @@ class Dialer:
         headers = {"Authorization": f"Bearer {self._key}", NAME: self._links.name}
         with connect(
             self._url,
+            ssl=self._tls,
             additional_headers=headers,
             ping_interval=_BEAT,
             ping_timeout=_BEAT,
@@ -90,9 +99,14 @@ class Listener:
     """Takes the calls of neighbours that dial."""
 
     def __init__(
-        self, links: Links, address: str, identify: Callable[[str | None], Identity]
+        self,
+        links: Links,
+        address: str,
+        identify: Callable[[str | None], Identity],
+        certificate: Path | None,
+        certificate_key: Path | None,
     ) -> None:
-        """``address`` is ``host:port``."""
+        """``address`` is ``host:port``; with a certificate, neighbours dial ``wss``."""
         try:
             from websockets.sync.server import serve
         except ImportError as error:
@@ -101,10 +115,15 @@ class Listener:
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit():
             raise StorageError(f"{address!r:.100} is not an address to listen at: write host:port")
+        tls = None
+        if certificate is not None:
+            tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            tls.load_cert_chain(certificate, certificate_key)
         self._server: Server = serve(
             self._answer,
             host,
             int(port),
+            ssl=tls,
             process_request=self._check,
             process_response=self._introduce,
             ping_interval=_BEAT,

@@ -50,10 +50,21 @@ class Neighbours:
         outgoing.notify = self._links.published
         self._links.start()
         if settings.link_listen is not None:
-            self._sockets.append(Listener(self._links, settings.link_listen, identify))
+            self._sockets.append(
+                Listener(
+                    self._links,
+                    settings.link_listen,
+                    identify,
+                    settings.link_certificate,
+                    settings.link_certificate_key,
+                )
+            )
         for neighbour, url in settings.links.items():
             if url:
-                self._sockets.append(Dialer(self._links, neighbour, url, settings.link_key))
+                dialer = Dialer(
+                    self._links, neighbour, url, settings.link_key, settings.link_authority
+                )
+                self._sockets.append(dialer)
 
     def changed(self, touched: set[tuple[str, int]]) -> None:
         """Subscriptions were changed, and that is durable."""

@@ -79,6 +79,12 @@ class BrokerSettings:
     """The key that neighbours have given to this broker; it needs the role ``link`` there."""
     link_listen: str | None = None
     """Where to listen for neighbours that dial: host:port."""
+    link_certificate: Path | None = None
+    """PEM file with the certificate chain for neighbours that dial ``wss://…``."""
+    link_certificate_key: Path | None = None
+    """PEM file with the private key of that certificate."""
+    link_authority: Path | None = None
+    """PEM file with the authority of neighbours' certificates; None: those of the system."""
     link_tenant: str = "default"
     """The tenant whose events and subscriptions go over links."""
     link_hold: float = 60.0

@@ -26,6 +26,8 @@ from tamis.server.settings import ServerSettings, Settings, SettingsError, fille
 
 STORE = "sqlite:///tamis.db"
 """The store if the settings name none: a file in the current folder."""
+_PATHS = {"secret", "index", "link_certificate", "link_certificate_key", "link_authority"}
+"""Settings of the broker that are paths."""
 SECRET = Path("tamis.key")
 """The file that tickets and keys depend on, for stores that have no file beside them."""
 _BACKLOG = 4_096
@@ -44,7 +46,7 @@ def broker_settings(table: dict[str, Any]) -> BrokerSettings:
         given["anonymous"] = frozenset(map(Role, given["anonymous"]))
     if "operators" in given:
         given["operators"] = _operators(given["operators"])
-    for name in given.keys() & {"secret", "index"}:
+    for name in given.keys() & _PATHS:
         if not isinstance(given[name], str):
             raise SettingsError(f"{name} is a path, not {given[name]!r:.100}")
         given[name] = Path(given[name])

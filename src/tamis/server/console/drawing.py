@@ -32,27 +32,29 @@ def plot(values: Sequence[float], name: str) -> Markup:
 
 
 def overlay_picture(name: str, links: Sequence[tuple[str, bool]]) -> Markup:
-    """This broker in the middle, and those that it is linked to around it."""
-    width, height = 720.0, 360.0
-    middle_x, middle_y, radius = width / 2, height / 2, 125.0
+    """This broker in the middle, and those that it is linked to around it; a link that is not
+    connected is dashed."""
+    width, height = 720.0, 300.0
+    middle_x, middle_y, radius = width / 2, height / 2, 95.0
     lines, circles = [], []
     for index, (other, is_connected) in enumerate(links):
-        angle = 2 * math.pi * index / len(links) - math.pi / 2
-        x, y = middle_x + 2 * radius * math.cos(angle), middle_y + radius * math.sin(angle)
-        state = "up" if is_connected else "down"
+        angle = 2 * math.pi * index / len(links)
+        x, y = middle_x + 2.7 * radius * math.cos(angle), middle_y + radius * math.sin(angle)
+        state, word = ("up", "connected") if is_connected else ("down", "not connected")
+        label = y - 24 if math.sin(angle) < -0.1 else y + 32  # away from the line
         lines.append(
             f'<line class="{state}" x1="{middle_x:.0f}" y1="{middle_y:.0f}" '
             f'x2="{x:.0f}" y2="{y:.0f}"/>'
         )
         circles.append(
-            f'<circle cx="{x:.0f}" cy="{y:.0f}" r="14"/>'
-            f'<text x="{x:.0f}" y="{y + 32:.0f}">{escape(other)}</text>'
+            f'<g><title>{escape(other)}: {word}</title><circle cx="{x:.0f}" cy="{y:.0f}" r="14"/>'
+            f'<text x="{x:.0f}" y="{label:.0f}">{escape(other)}</text></g>'
         )
     note = "" if links else "no brokers are linked to it"
-    label = f"{name}, linked to {len(links)} brokers"
+    label_of_all = f"{name}, linked to {len(links)} brokers"
     return Markup(
         f'<svg class="overlay" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="{escape(label)}">{"".join(lines)}'
+        f'aria-label="{escape(label_of_all)}">{"".join(lines)}'
         f'<circle class="self" cx="{middle_x:.0f}" cy="{middle_y:.0f}" r="20"/>'
         f'<text x="{middle_x:.0f}" y="{middle_y + 40:.0f}">{escape(name)}</text>'
         f'<text class="note" x="{middle_x:.0f}" y="{middle_y + 58:.0f}">{note}</text>'

@@ -119,18 +119,20 @@ def _tiles(service: Service) -> list[dict[str, Any]]:
         ("matches", "Matches", "a second", True),
         ("subscriptions", "Subscriptions", "", False),
         ("pending", "Waiting notifications", "", False),
-        ("slow", "Slow consumers", "with over 1,000 waiting", False),
+        ("slow", "Slow consumers", "over 1,000 waiting", False),
         ("streams", "Clients that watch", "", False),
         ("links", "Linked brokers", "", False),
         ("waiting", "Requests in the queue", "", False),
     ):
         values = history.rates(name) if is_rate else history.values(name)
-        figure = sum(values[-3:]) / len(values[-3:]) if values else 0.0
+        values = [round(value, 1) for value in values]
+        last = values[-3:] if is_rate else values[-1:]
+        figure = sum(last) / len(last) if last else 0.0
         shown = values[-PLOTTED:]
         found.append(
             {
                 "name": title,
-                "figure": short(figure),
+                "figure": short(round(figure, 1)),
                 "unit": unit,
                 "plot": plot(shown, title),
                 "since": f"{duration(len(shown) * EVERY)} ago",
@@ -167,9 +169,11 @@ async def publish(request: Request, visit: Visit) -> Response:
 @with_session
 async def overlay(request: Request, visit: Visit) -> Response:
     """The brokers that are linked to this one."""
-    links = service_of(request).broker.links()
+    broker = service_of(request).broker
+    links = broker.links()
     picture = overlay_picture(
-        "this broker", [(link.neighbour, link.is_connected) for link in links]
+        broker.settings.name or "this broker",
+        [(link.neighbour, link.is_connected) for link in links],
     )
     return page("overlay.html", request, visit, title="Overlay", picture=picture, links=links)
 

@@ -170,6 +170,7 @@ async def _trial(service: Service, text: str, visit: Visit) -> dict[str, Any]:
     events = [
         {
             "event": json.dumps(each.event.attributes, ensure_ascii=False, default=str),
+            "whole": json.dumps(each.event.attributes, ensure_ascii=False, default=str, indent=2),
             "explanation": _tree(each.explanation.to_dict()),
         }
         for each in tried
@@ -222,7 +223,7 @@ async def _subscription_page(
             "event": each.event.id,
             "reason": each.reason,
             "tries": each.tries,
-            "next": "given up" if each.is_given_up else instant(each.next),
+            "next": "given up" if each.is_given_up else f"in {duration(each.next - time.time())}",
         }
         for each in open_pairs
     ]
