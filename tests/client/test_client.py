@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tamis import Engine
-from tamis.broker import Broker
-from tamis.client import AsyncClient, Client, ClientError, Delivery, Subscription
+from tamis.broker import Broker, BrokerSettings
+from tamis.client import AsyncClient, Client, ClientError, Delivery, Notification, Subscription
 from tamis.client.messages import MessageReader
 from tamis.errors import (
     AuthenticationError,
@@ -24,8 +24,10 @@ from tamis.errors import (
 )
 from tamis.server.serve import running
 from tamis.server.settings import ServerSettings
+from tests.broker.conftest import eventually
+from tests.broker.test_webhooks import Receiver
 from tests.ports import free_port
-from tests.server.conftest import Served
+from tests.server.conftest import Serve, Served
 
 
 @pytest.fixture
@@ -190,6 +192,28 @@ def test_matches_are_handed_over_in_bulk(client: Client, monkeypatch: pytest.Mon
         assert [each["matched"] for each in report.events[:4]] == [1, 1, 1, 0]
     assert len(client.read("s2", limit=50).notifications) == 10
     assert client.undecided("s2") == []
+
+
+def test_all_pages_of_dead_letters_are_read(serve: Serve, receiver: Receiver) -> None:
+    settings = BrokerSettings(private_webhooks=True, webhook_tries=1, webhook_backoff=0.01)
+    served = serve(settings, page=2)
+    receiver.answers["/a"] = [500] * 5
+    with Client(served.address, key=served.key) as client:
+        mine = client.subscribe("n >= 0", webhook=receiver.url("/a"))
+        client.publish([{"n": n} for n in range(5)])
+        eventually(lambda: len(client.dead_letters(mine)) == 5)
+        found = client.dead_letters(mine)
+        assert [each.event["n"] for each, _ in found] == list(range(5))
+        assert {reason for _, reason in found} == {"status 500"}
+
+        async def read() -> list[tuple[Notification, str]]:
+            async with AsyncClient(served.address, key=served.key) as other:
+                return await other.dead_letters(mine)
+
+        assert asyncio.run(read()) == found
+        assert client.replay(mine) == 5
+        eventually(lambda: receiver.numbers("/a") == list(range(5)))
+        assert client.dead_letters(mine) == []
 
 
 def test_both_clients_have_the_same_methods() -> None:

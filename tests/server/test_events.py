@@ -227,6 +227,23 @@ def test_lines_are_published_as_they_arrive(served: Served) -> None:
     assert arrived == [[{"n": 0}], [{"n": 1}], [{"n": 2}]]
 
 
+def test_a_stream_of_lines_ends_when_its_key_is_revoked(served: Served) -> None:
+    served.subscribe("n >= 0", id="all")
+    key, stored = served.broker.create_key("short", ["publish"]).result()
+
+    def lines():
+        yield b'{"n": 0}\n'
+        eventually(lambda: events_of(served, "all"))
+        served.broker.revoke_key(stored.number).result()
+        yield b'{"n": 1}\n'
+
+    headers = {"Content-Type": "application/x-ndjson"}
+    with served.client(key) as publisher:
+        answer = publisher.post("/v1/events", content=lines(), headers=headers)
+    assert (answer.status_code, answer.json()["published"]) == (401, 1)
+    assert events_of(served, "all") == [{"n": 0}]
+
+
 def test_a_long_body_keeps_nobody_waiting(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_go_on = threading.Event(), threading.Event()
     read = event_bodies.publications

@@ -87,6 +87,8 @@ def test_logs_are_lines() -> None:
     line = json.loads(JsonLines().format(record))
     assert (line["message"], line["status"], line["level"]) == ("request", 200, "info")
     assert TextLines().format(record).endswith("request status=200 operation=publish")
+    forged = logging.LogRecord("tamis", logging.INFO, "x", 1, "no %s", ("a\r\nb\u2028c",), None)
+    assert TextLines().format(forged).endswith("no a\\r\\nb\\u2028c"), "one line, whatever it says"
     try:
         raise ValueError("what happened")
     except ValueError as error:

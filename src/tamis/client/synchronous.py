@@ -264,8 +264,17 @@ class Client:
         self, subscription: Subscription | str, *, ticket: str | None = None
     ) -> list[tuple[Notification, str]]:
         """Notifications that a webhook did not take, each with the reason."""
-        page = self._send(self._about("GET", subscription, ticket, "dead-letters"))
-        return [(notification_of(each["notification"]), each["reason"]) for each in page["items"]]
+        found: list[tuple[Notification, str]] = []
+        request = self._about("GET", subscription, ticket, "dead-letters")
+        request.query = {"limit": 1000}
+        while True:
+            page = self._send(request)
+            found += [
+                (notification_of(each["notification"]), each["reason"]) for each in page["items"]
+            ]
+            if "next" not in page:
+                return found
+            request.query = {"limit": 1000, "after": page["next"]}
 
     def undecided(
         self, subscription: Subscription | str, *, ticket: str | None = None

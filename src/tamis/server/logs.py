@@ -29,6 +29,10 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+_CONTROL = {code: repr(chr(code))[1:-1] for code in (*range(32), 127, 0x85, 0x2028, 0x2029)}
+"""Characters that would let a text from outside look like another line, as escapes."""
+
+
 class TextLines(logging.Formatter):
     """A record as a line of text."""
 
@@ -36,7 +40,8 @@ class TextLines(logging.Formatter):
         """The line."""
         time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
         fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
-        line = f"{time} {record.levelname.lower():<7} {record.getMessage()} {fields}".rstrip()
+        said = f"{record.getMessage()} {fields}".rstrip().translate(_CONTROL)
+        line = f"{time} {record.levelname.lower():<7} {said}"
         if record.exc_info:
             line += "\n" + "".join(traceback.format_exception(*record.exc_info)).rstrip()
         return line

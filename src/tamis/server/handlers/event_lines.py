@@ -29,7 +29,7 @@ _PATIENCE = 20
 async def publish_lines(request: Request, source: str, key: str | None) -> Response:
     """Publish lines as they arrive. Lines before one that is wrong stay published, and the problem
     says how many."""
-    service, by = service_of(request), caller_of(request).identity
+    service, rights = service_of(request), {"by": caller_of(request).identity}
     sums = sums_of([])
     number = 1
     try:
@@ -38,7 +38,8 @@ async def publish_lines(request: Request, source: str, key: str | None) -> Respo
             found, problem = await service.read(size, line_publications, lines, number, source, key)
             number += len(lines)
             if found:
-                outcomes = await _patiently(service, found, by)
+                rights = await service.call(service.current, rights)  # the key may be revoked
+                outcomes = await _patiently(service, found, rights["by"])
                 service.metrics.count_events(len(found))
                 sums = {name: sums[name] + more for name, more in sums_of(outcomes).items()}
             if problem is not None:
