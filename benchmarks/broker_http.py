@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import resource
 import statistics
@@ -135,13 +136,15 @@ async def measure(
     expected: int,
 ) -> None:
     """All measurements, on one server."""
-    await measure_publishing(port, events, expected)
+    await measure_publishing(process, port, events, expected)
     await measure_latency(port, events)
-    await measure_creation(port, texts)
+    await measure_creation(process, port, texts)
     await measure_streams(process, port)
 
 
-async def measure_publishing(port: int, events: list[dict[str, Any]], expected: int) -> None:
+async def measure_publishing(
+    process: subprocess.Popen[str], port: int, events: list[dict[str, Any]], expected: int
+) -> None:
     """Batches of 100, by a few connections."""
     batches = [json.dumps(events[n : n + BATCH]).encode() for n in range(0, len(events), BATCH)]
     matched = 0
@@ -156,11 +159,12 @@ async def measure_publishing(port: int, events: list[dict[str, Any]], expected: 
 
     warm = await Connection.open(port)
     await warm.post("/v1/events", b'{"warm": 1}')
-    began = time.perf_counter()
+    used, began = processor_time(process.pid), time.perf_counter()
     await asyncio.gather(*(publish() for _ in range(PUBLISHERS)))
-    seconds = time.perf_counter() - began
+    seconds, used = time.perf_counter() - began, processor_time(process.pid) - used
     assert matched == expected, f"{matched:,} matches, but an engine finds {expected:,}"
     show(f"published in batches of {BATCH}", len(events) / seconds, "events/s")
+    show("processor time of the server for one", 1e6 * used / len(events), "µs")
 
 
 async def measure_latency(port: int, events: list[dict[str, Any]]) -> None:
@@ -208,7 +212,7 @@ async def measure_latency(port: int, events: list[dict[str, Any]]) -> None:
     show("99th percentile", 1e3 * ordered[int(0.99 * len(ordered))], "ms")
 
 
-async def measure_creation(port: int, texts: list[str]) -> None:
+async def measure_creation(process: subprocess.Popen[str], port: int, texts: list[str]) -> None:
     """Subscriptions made by 16 clients, each of which waits for its receipt."""
     texts = texts[:CREATED]
     waiting = iter([json.dumps({"subscription": text}).encode() for text in texts])
@@ -218,10 +222,11 @@ async def measure_creation(port: int, texts: list[str]) -> None:
         for body in waiting:
             await connection.post("/v1/subscriptions", body)
 
-    began = time.perf_counter()
+    used, began = processor_time(process.pid), time.perf_counter()
     await asyncio.gather(*(create() for _ in range(CREATORS)))
-    seconds = time.perf_counter() - began
+    seconds, used = time.perf_counter() - began, processor_time(process.pid) - used
     show(f"subscriptions made by {CREATORS} clients", len(texts) / seconds, "/s")
+    show("processor time of the server for one", 1e6 * used / len(texts), "µs")
 
 
 async def measure_streams(process: subprocess.Popen[str], port: int) -> None:
@@ -250,6 +255,12 @@ def resident(pid: int) -> int:
     """Bytes of memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()
+
+
+def processor_time(pid: int) -> float:
+    """Seconds of processor time that a process has used, whatever else the machine does."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def show(what: str, figure: float, unit: str) -> None:
