@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tamis.server.app import OPERATIONS
+from tamis.server.operator_settings import FIELDS
 from tamis.server.serve import broker_settings
 from tamis.server.settings import ServerSettings, filled
 from tests.server.conftest import Served
@@ -77,11 +78,12 @@ def test_the_table_of_settings_has_every_setting_with_its_default() -> None:
 
 
 def test_the_examples_of_settings_are_valid(tmp_path: Path) -> None:
-    links, example = blocks("toml")
+    links, example, operators = blocks("toml")
     assert broker_settings(tomllib.loads(links)["broker"]).links["south"] == ""
     given = tomllib.loads(example)
     assert filled(ServerSettings, given["server"]).port == 8443
     assert set(given) == {"server", "broker"}
+    assert {*FIELDS} < set(tomllib.loads(operators)["broker"]), "tests/server/test_settings.py"
 
 
 def test_screenshots_are_small() -> None:

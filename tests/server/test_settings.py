@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tamis.broker import Broker, NewSubscription, Publication
 from tamis.server.serve import broker_settings
 from tamis.server.settings import ServerSettings, SettingsError, read_settings
 from tests.postgresql import postgresql_server
@@ -45,6 +50,101 @@ def test_operators_are_allowed_by_name() -> None:
         broker_settings({"operators": ["keyword"]})
     with pytest.raises(SettingsError, match="list of names"):
         broker_settings({"operators": "keywords"})
+
+
+class _Service(BaseHTTPRequestHandler):
+    """Answers that the fifth camera sees sixty people."""
+
+    def do_POST(self) -> None:
+        calls = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["calls"]
+        results = [[60] if each["event"] == {"camera": 5} else [] for each in calls]
+        body = json.dumps({"results": results}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+def test_what_operators_reach_is_said_by_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sqlite3.connect(tmp_path / "cars.db") as cars:
+        cars.execute("create table cars (plate text, name text)")
+        cars.execute("insert into cars values ('B 1', 'Police'), ('B 2', 'Ada')")
+    geometry = {"type": "Point", "coordinates": [13.4, 52.5]}
+    feature = {"type": "Feature", "properties": {"name": "the office"}, "geometry": geometry}
+    places = {"type": "FeatureCollection", "features": [feature]}
+    (tmp_path / "places.geojson").write_text(json.dumps(places))
+    module = "import tamis\n@tamis.operator\ndef is_fresh_today(event):\n    return True\n"
+    (tmp_path / "operators_of_a_test.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    table = {
+        "operators": ["ask", "lookup", "near", "is_fresh_today"],
+        "operator_modules": ["operators_of_a_test"],
+        "places": [str(tmp_path / "places.geojson")],
+        "services": {
+            "test mob": {"url": f"http://127.0.0.1:{server.server_port}/", "reads": ["camera"]}
+        },
+        "queries": {
+            "test owner": {
+                "database": f"sqlite:///{tmp_path / 'cars.db'}",
+                "attribute": "plate",
+                "sql": "select plate, name from cars where plate in ({})",
+            }
+        },
+    }
+    try:
+        with Broker.open(f"sqlite:///{tmp_path / 'b.db'}", broker_settings(table)) as broker:
+            key, _ = broker.create_key("admin", ["admin"]).result()
+            me = broker.identify(key)
+            texts = {
+                "lookup": "lookup('test owner', ?name) and ?name = 'Police'",
+                "ask": "ask('test mob', ?people) and ?people > 50",
+                "near": "near('the office')",
+                "mine": "camera is present and is_fresh_today()",
+            }
+            for id, text in texts.items():
+                broker.subscribe(NewSubscription(text, id=id), me).result()
+            events = [
+                {"plate": "B 1", "camera": 5, "longitude": 13.4, "latitude": 52.5},
+                {"plate": "B 2", "camera": 6, "longitude": 14.4, "latitude": 52.5},
+            ]
+            outcomes = broker.publish([Publication(each) for each in events], me).result()
+            assert [(each.matched, each.incomplete) for each in outcomes] == [(4, 0), (1, 0)]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("table", "part"),
+    [
+        ({"operator_modules": ["there_is_no_such_module"]}, "there_is_no_such_module"),
+        ({"operator_modules": "x"}, "list of strings"),
+        ({"places": ["/nowhere.geojson"]}, "nowhere.geojson"),
+        ({"services": {"mob": {"url": "ftp://x", "reads": []}}}, "services.mob: a service has"),
+        ({"services": {"mob": {"url": "http://x"}}}, "services.mob needs reads"),
+        ({"services": {"mob": 3}}, r"\[broker.services.mob\]"),
+        ({"services": 3}, r"\[broker.services.NAME\]"),
+        ({"queries": {"q": {"databse": "x"}}}, "queries.q.databse; there are database"),
+        ({"queries": {"q": {"database": "x", "attribute": "a", "sql": "{}"}}}, "no database"),
+        ({"queries": {"q": {"database": 3, "attribute": "a", "sql": "{}"}}}, "must be a str"),
+        (
+            {"queries": {"q": {"database": "sqlite:///x", "attribute": "a", "sql": "select"}}},
+            "queries.q: the query 'q' needs",
+        ),
+    ],
+)
+def test_mistakes_about_operators_are_named(table: dict[str, object], part: str) -> None:
+    with pytest.raises(SettingsError, match=part):
+        broker_settings(table)
 
 
 def test_files_of_the_broker_are_paths() -> None:

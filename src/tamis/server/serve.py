@@ -22,6 +22,7 @@ from tamis.model.schema.schema import Schema
 from tamis.operators.operator import Operator
 from tamis.operators.registry import KnownOperators
 from tamis.server.app import application
+from tamis.server.operator_settings import FIELDS, configure_operators
 from tamis.server.settings import ServerSettings, Settings, SettingsError, filled
 
 STORE = "sqlite:///tamis.db"
@@ -39,7 +40,8 @@ _KEEP_ALIVE = 75
 
 def broker_settings(table: dict[str, Any]) -> BrokerSettings:
     """The settings of the broker from the table [broker], without ``store``."""
-    given = {name: value for name, value in table.items() if name != "store"}
+    configure_operators(table)
+    given = {name: value for name, value in table.items() if name not in ("store", *FIELDS)}
     if isinstance(given.get("schema"), str):
         given["schema"] = Schema.from_json(Path(given["schema"]).read_text())
     if "anonymous" in given:
