@@ -162,7 +162,7 @@ class DeliveryDesk:
                 "update subscriptions set acknowledged = ?, lost = ? where number = ?",
                 (max(position, before), 0 if knows else lost, number),
             )
-        return max(position, before)
+        return int(max(position, before))
 
     def listen(self, number: int, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back, from the writer's thread, whenever a subscription has something new; what is
