@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -301,6 +302,27 @@ def test_dry_run(broker: Broker, me: Identity) -> None:
     key, _ = broker.create_key("publisher", ["publish"]).result()
     with pytest.raises(ForbiddenError):
         broker.dry_run("price < 5", broker.identify(key))
+
+
+def test_a_dry_run_has_an_end(url: str, clock: Clock) -> None:
+    tried: list[int] = []
+
+    def slow(event: Any) -> bool:
+        tried.append(1)
+        return True
+
+    settings = BrokerSettings(anonymous=ALL, operators={"slow": slow}, dry_run=0.0)
+    with Broker.open(url, settings, clock) as broker:
+        me = broker.anonymous()
+        broker.publish([Publication({"a": n}) for n in range(3)], me).result()
+        with pytest.raises(LimitError, match="0 of 3 events"):
+            broker.dry_run("a >= 0 and slow()", me)
+        assert not tried
+    with Broker.open(url, replace(settings, dry_run=1_000.0, dry_run_size=40), clock) as broker:
+        assert len(broker.dry_run("a >= 0", me)) == 3
+        with pytest.raises(LimitError, match="times the events"):
+            broker.dry_run("a >= 0 and a < 10000", me)
+        assert len(broker.dry_run("a >= 0 and a < 10000", me, last=2)) == 2
 
 
 def test_quotas(broker: Broker) -> None:

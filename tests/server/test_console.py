@@ -158,6 +158,16 @@ def test_nothing_of_a_subscription_becomes_markup(served: Served, browser: httpx
         assert "<b>" not in page.text
 
 
+def test_long_texts_are_shown_and_not_estimated(served: Served, browser: httpx.Client) -> None:
+    served.subscribe(" or ".join(f"a = {n}" for n in range(2_000)), id="long")
+    log_in(browser, served.key)
+    for path in ("/subscriptions", "/subscriptions/long"):
+        page = browser.get(path)
+        assert page.status_code == 200
+        assert "not estimated" in page.text
+        assert len(page.text) < 15_000
+
+
 def test_without_the_console_there_is_none(serve: Serve) -> None:
     served = serve(console=False)
     assert served.http.get("/").status_code == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ from tamis.broker.records import Identity, Quotas, Role, StoredEvent
 from tamis.broker.state import EVENT_COLUMNS, State, stored_event
 from tamis.engine.explanation import Explanation, explain
 from tamis.engine.rows import Subscription
-from tamis.errors import ForbiddenError
+from tamis.errors import ForbiddenError, LimitError
+from tamis.model.limits import check_limit
 from tamis.predicates.expression import Call
 
 
@@ -43,15 +45,27 @@ def dry_run(
     last: int,
     check_calls: Callable[[list[Call], Quotas], None],
 ) -> list[DryRun]:
-    """Try a subscription on the last events that a key may see; nothing is kept of it."""
+    """Try a subscription on the last events that a key may see; nothing is kept of it.
+
+    Explanations are made in plain Python, so that a long text on many events, or a slow operator,
+    would take hours.
+    """
+    end = time.monotonic() + state.settings.dry_run
     events = recent_events(state, by, last)
     text, _ = text_of(subscription, dialect, state.settings)
+    what = "characters of a subscription, times the events that it is tried on"
+    check_limit(len(text) * len(events), state.settings.dry_run_size, what)
     _, calls = state.catalog.check(by.tenant, "dry-run", text)
     check_calls(calls, by.quotas)
     subscriptions = state.catalog.engine(by.tenant).subscriptions
     tried = Subscription("dry-run", text, subscriptions.reader.parse(text))
-    found = []
+    found: list[DryRun] = []
     for stored in events:
+        if time.monotonic() > end:
+            raise LimitError(
+                f"a dry run may take {state.settings.dry_run:g} seconds: it came to {len(found)} "
+                f"of {len(events)} events; try fewer"
+            )
         explanation = explain(tried, state.event_of(stored), subscriptions.world)
         found.append(DryRun(stored, explanation.matches, explanation))
     return found

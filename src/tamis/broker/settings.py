@@ -71,6 +71,11 @@ class BrokerSettings:
     tries: int = 8
     """How often an undecided pair is tried before it is given up."""
 
+    dry_run: float = 10.0
+    """Seconds that a dry run may take."""
+    dry_run_size: int = 1_000_000
+    """Characters of a subscription that is tried, times the events that it is tried on."""
+
     name: str = ""
     """The name of this broker among those that it is linked to; no other may have it."""
     links: Mapping[str, str] = field(default_factory=dict)
