@@ -32,6 +32,8 @@ KEYS = 1_000
 RATE, SECONDS, BATCH = 1_000, 10, 10
 REDIS_PORT = 16_379
 _MESSAGE = b"*3\r\n$7\r\nmessage\r\n$6\r\nevents\r\n$"
+_WARM = 5
+"""Batches that are published before anything is measured."""
 _PATIENCE = 60.0
 """Seconds to wait for what has not arrived when all is published."""
 
@@ -203,9 +205,14 @@ async def run(
     publish: Callable[[list[dict[str, Any]]], Any],
 ) -> None:
     """Publish at a steady rate, wait for what is wanted, and print."""
-    await publish([{**events[0], "n": -1, "key": -1, "at": 0.0}])
+    for _ in range(_WARM):  # what is loaded on the first use
+        await publish([{**events[0], "n": -1, "key": each.key, "at": 0.0} for each in subscribers])
+    while not all(each.latencies for each in subscribers):
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(1.0)
     for each in subscribers:
         each.bytes = 0
+        each.latencies.clear()
     used = time.process_time()
     start = time.perf_counter()
     tasks = []
