@@ -430,6 +430,9 @@ def test_backup(broker: Broker, me: Identity, tmp_path: Path, clock: Clock) -> N
     with Broker.open(f"sqlite:///{tmp_path / 'copy.db'}", settings, clock) as copy:
         assert bodies(copy.read("s", me, ticket=ticket)) == [{"a": 1}]
         copy.verify()
+    for name in ("broker.db", "broker.db-wal", "broker.db.key", "broker.db.index", "copy.db"):
+        if (place := tmp_path / name).exists():
+            assert not place.stat().st_mode & 0o077, f"others may read {name}"
 
 
 def test_graphs(broker: Broker, me: Identity) -> None:

@@ -41,6 +41,7 @@ class SqliteDatabase:
         self._held = self._hold()
         try:
             with self._errors():
+                _create(path)
                 self._writer = self._connect()
                 self._writer.executescript(_PRAGMAS)
                 if self.path.stat().st_size <= CHECKED:
@@ -143,6 +144,7 @@ class SqliteDatabase:
         if path.exists():
             raise StorageError(f"{path} exists; give a new name for the backup")
         with self._errors():
+            _create(path)
             source, target = self._connect(), sqlite3.connect(path)
             try:
                 source.backup(target, pages=-1)
@@ -161,3 +163,11 @@ class SqliteDatabase:
             if self._held >= 0:
                 os.close(self._held)
                 self._held = -1
+
+
+def _create(path: Path) -> None:
+    """Make a file that only its owner may read, if it is not there: it has everybody's events."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise unavailable(error) from error
