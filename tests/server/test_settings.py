@@ -151,6 +151,8 @@ def test_files_of_the_broker_are_paths() -> None:
     settings = broker_settings({"secret": "a.key", "index": "folder"})
     assert (settings.secret, settings.index) == (Path("a.key"), Path("folder"))
     limits = broker_settings({"limits": {"text": 100}, "quotas": {"calls": 3, "requests": 10}})
+    assert broker_settings({}).limits.text == 100_000
+    assert broker_settings({"limits": {"values": 7}}).limits.text == 100_000
     assert (limits.limits.text, limits.quotas.calls, limits.quotas.requests) == (100, 3, 10)
     for wrong in ({"quotas": {"calls": "x"}}, {"quotas": 3}, {"limits": {"txt": 3}}):
         with pytest.raises(SettingsError, match=r"quotas|did you mean 'text'"):

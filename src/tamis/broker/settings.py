@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tamis.broker.records import Quotas, Role
-from tamis.model.limits import LIMITS, Limits
+from tamis.model.limits import Limits
 from tamis.model.schema.schema import Schema
 from tamis.operators.operator import Operator
 
 DAY = 86_400.0
+TEXT = 100_000
+"""Characters of a subscription, unless the operator allows more: one of 500,000 holds the writer,
+and so everybody, for two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class BrokerSettings:
     prefixes: Mapping[str, str] | None = None
     operators: Mapping[str, Operator | Callable[..., Any]] = field(default_factory=dict)
     """What subscriptions may call, by name; nothing else."""
-    limits: Limits = LIMITS
+    limits: Limits = field(default_factory=lambda: Limits(text=TEXT))
     anonymous: frozenset[Role] = frozenset()
     """What requests without a key may do."""
     quotas: Quotas = field(default_factory=Quotas)

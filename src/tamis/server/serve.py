@@ -16,6 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from tamis.broker import Broker, BrokerSettings, Quotas, Role
+from tamis.broker.settings import TEXT
 from tamis.errors import UnavailableError, suggestion
 from tamis.model.limits import Limits
 from tamis.model.schema.schema import Schema
@@ -57,6 +58,8 @@ def broker_settings(table: dict[str, Any]) -> BrokerSettings:
             if not isinstance(given[name], dict):
                 raise SettingsError(f"{name} is a table, [broker.{name}], not {given[name]!r:.100}")
             given[name] = _counts(kind, given[name], name)
+    if "limits" in given and "text" not in table["limits"]:
+        given["limits"] = dataclasses.replace(given["limits"], text=TEXT)
     return filled(BrokerSettings, given)  # type: ignore[no-any-return]
 
 
