@@ -95,6 +95,8 @@ def test_no_request_makes_the_server_fail(serve: Serve, store: str) -> None:
 def bombard(served: Served, count: int) -> None:
     """Send so many requests, and look at what is left of the server."""
     served.subscribe(id="s")
+    for kind in READ:  # what reads it is loaded on the first use
+        served.http.post("/v1/events", content=b"{}", headers={"Content-Type": kind})
     chance = random.Random(SEED)
     statuses: dict[int, int] = {}
     threads = threading.active_count()
