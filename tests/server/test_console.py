@@ -230,3 +230,6 @@ def test_pages_count_against_the_rate_of_their_key(serve: Serve) -> None:
         found = [browser.get("/console/numbers").status_code for _ in range(4)]
     assert found[0] == 200
     assert found[-1] == 429
+    body = {"subscription": "a = 1"}
+    tried = [served.http.post("/console/try", json=body).status_code for _ in range(2)]
+    assert tried[-1] == 429

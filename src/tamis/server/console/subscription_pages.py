@@ -195,6 +195,8 @@ async def try_subscription(request: Request) -> Response:
     visit = await visit_of(request)
     service = service_of(request)
     caller = await service.caller(request)  # checks the token of the session
+    if visit is None:
+        service.limit(caller)
     fields = await read_fields(request, service.settings.body_bytes)
     text = fields.text("subscription", "") or ""
     visit = visit or Visit(caller.identity, "")
