@@ -6,6 +6,7 @@ import json
 import re
 
 from tamis.broker import BrokerSettings
+from tamis.client import Client
 from tests.broker.conftest import eventually
 from tests.server.conftest import Serve, Served
 
@@ -246,6 +247,25 @@ def test_undecided_events_are_visible(serve: Serve) -> None:
     with served.client() as anyone:
         assert anyone.get("/v1/undecided").status_code == 401
         assert anyone.get("/v1/subscriptions/s/undecided").status_code == 401
+
+
+def test_undecided_events_come_in_pages(serve: Serve) -> None:
+    def near(event: object, place: str) -> bool:
+        raise RuntimeError("no map today")
+
+    served = serve(BrokerSettings(operators={"near": near}), page=2)
+    made = [served.subscribe(f"n >= 0 and near('{place}')") for place in ("here", "there")]
+    served.http.post("/v1/events", json=[{"n": n} for n in range(3)])
+    seen: list[tuple[str, int]] = []
+    query = "?limit=2"
+    while query:
+        page = served.http.get(f"/v1/undecided{query}").json()
+        seen += [(each["subscription"], each["event"]["n"]) for each in page["items"]]
+        query = f"?limit=2&after={page['next']}" if "next" in page else ""
+    assert seen == [(each["id"], n) for n in range(3) for each in made]
+    assert served.http.get("/v1/undecided?after=x").status_code == 400
+    with Client(served.address, key=served.key) as client:
+        assert [each.event["n"] for each in client.undecided(made[1]["id"])] == [0, 1, 2]
 
 
 def test_texts_that_a_store_cannot_keep_are_refused(served: Served) -> None:

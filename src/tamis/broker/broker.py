@@ -358,12 +358,19 @@ class Broker:
         return self._delivery.listen(row.number, callback)
 
     def undecided(
-        self, by: Identity, id: str | None = None, *, ticket: str | None = None, limit: int = 100
+        self,
+        by: Identity,
+        id: str | None = None,
+        *,
+        ticket: str | None = None,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 100,
     ) -> list[UndecidedPair]:
         """Events that could not be decided for a subscription, or for any of a key's: an operator
-        failed. They are tried again."""
+        failed. They are tried again. ``after`` is the ``place`` of the last one of the page before.
+        """
         number = None if id is None else self._authorized(id, by, ticket).number
-        return self._undecided.pairs(by, number, limit)
+        return self._undecided.pairs(by, number, limit, after)
 
     def dead_letters(
         self, id: str, by: Identity, *, ticket: str | None = None, after: int = 0, limit: int = 100

@@ -247,6 +247,13 @@ class UndecidedPair:
     tries: int
     next: float
     """When it is tried again."""
+    number: int = field(repr=False, default=0)
+    """What the broker itself calls the subscription."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What lists are sorted by: the oldest event first."""
+        return self.event.sequence, self.number
 
     @property
     def is_given_up(self) -> bool:

@@ -95,8 +95,10 @@ class UndecidedDesk:
         if truth == TRUE and alive[0]:
             self._arrivals.add(transaction, "match", event, [number], bindings)
 
-    def pairs(self, by: Identity, number: int | None, limit: int) -> list[UndecidedPair]:
-        """The pairs of one subscription, or of all that a key made."""
+    def pairs(
+        self, by: Identity, number: int | None, limit: int, after: tuple[int, int]
+    ) -> list[UndecidedPair]:
+        """The pairs of one subscription, or of all that a key made, behind a place."""
         where, given = "s.tenant = ? and s.number = ?", [by.tenant, number]
         if number is None:
             where, given = "s.tenant = ?", [by.tenant]
@@ -104,10 +106,10 @@ class UndecidedDesk:
                 where += " and s.owner = ? and s.owner <> 0"
                 given.append(by.key)
         rows = self._state.database.read(
-            f"select {EVENT_COLUMNS}, s.id, u.reason, u.tries, u.next from undecided u "
+            f"select {EVENT_COLUMNS}, s.id, u.reason, u.tries, u.next, s.number from undecided u "
             "join events e on e.sequence = u.event "
             f"join subscriptions s on s.number = u.subscription where {where} "
-            "order by u.event, u.subscription limit ?",
-            [*given, min(limit, self._state.settings.page)],
+            "and (u.event, u.subscription) > (?, ?) order by u.event, u.subscription limit ?",
+            [*given, *after, min(limit, self._state.settings.page)],
         )
-        return [UndecidedPair(stored_event(row[:-4]), *row[-4:]) for row in rows]
+        return [UndecidedPair(stored_event(row[:-5]), *row[-5:]) for row in rows]

@@ -280,8 +280,15 @@ class Client:
         self, subscription: Subscription | str, *, ticket: str | None = None
     ) -> list[UndecidedEvent]:
         """Events that could not be decided, since an operator failed; the broker tries again."""
-        page = self._send(self._about("GET", subscription, ticket, "undecided"))
-        return [undecided_of(each) for each in page["items"]]
+        found: list[UndecidedEvent] = []
+        request = self._about("GET", subscription, ticket, "undecided")
+        request.query = {"limit": 1000}
+        while True:
+            page = self._send(request)
+            found += map(undecided_of, page["items"])
+            if "next" not in page:
+                return found
+            request.query = {"limit": 1000, "after": page["next"]}
 
     def replay(self, subscription: Subscription | str, *, ticket: str | None = None) -> int:
         """Send dead letters again; how many there are."""

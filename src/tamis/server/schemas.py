@@ -214,7 +214,7 @@ SCHEMAS: dict[str, Any] = {
     ),
     "DeadLetters": _page("DeadLetter"),
     "Replay": _open({"replayed": _COUNT}, "replayed"),
-    "Undecided": _open({"items": _list(_ref("UndecidedPair"))}, "items"),
+    "Undecided": _page("UndecidedPair"),
     "UndecidedPair": _open(
         {
             "subscription": _TEXT,

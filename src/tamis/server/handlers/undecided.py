@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from tamis.server.handlers.arguments import (
+    AFTER,
     ID,
     LIMIT,
     access,
@@ -14,11 +16,14 @@ from tamis.server.handlers.arguments import (
     service_of,
 )
 from tamis.server.operation import Operation
+from tamis.server.requests import RequestError
 from tamis.server.wire import json_response, undecided_form
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from tamis.broker import UndecidedPair
 
 
 async def undecided(request: Request) -> Response:
@@ -26,17 +31,42 @@ async def undecided(request: Request) -> Response:
     service = service_of(request)
     limit = integer_of(request, "limit", 100, 1, service.settings.page)
     found = await service.call(
-        service.broker.undecided, id=id_of(request), limit=limit, **access(request)
+        service.broker.undecided,
+        id=id_of(request),
+        after=_place(request),
+        limit=limit,
+        **access(request),
     )
-    return json_response({"items": [undecided_form(each) for each in found]})
+    return _page(found, limit)
 
 
 async def all_undecided(request: Request) -> Response:
     """Events that could not be decided for any subscription of the caller."""
     service = service_of(request)
     limit = integer_of(request, "limit", 100, 1, service.settings.page)
-    found = await service.call(service.broker.undecided, caller_of(request).identity, limit=limit)
-    return json_response({"items": [undecided_form(each) for each in found]})
+    found = await service.call(
+        service.broker.undecided, caller_of(request).identity, after=_place(request), limit=limit
+    )
+    return _page(found, limit)
+
+
+def _place(request: Request) -> tuple[int, int]:
+    """The cursor of the query."""
+    given = request.query_params.get("after")
+    if given is None:
+        return 0, 0
+    found = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,18})", given)
+    if found is None:
+        raise RequestError("the parameter 'after' must be the cursor that the page before gave")
+    return int(found[1]), int(found[2])
+
+
+def _page(found: list[UndecidedPair], limit: int) -> Response:
+    """A page, with the cursor of the next one if there may be one."""
+    document: dict[str, Any] = {"items": [undecided_form(each) for each in found]}
+    if len(found) == limit:
+        document["next"] = "{}-{}".format(*found[-1].place)
+    return json_response(document)
 
 
 _ABOUT = (
@@ -54,7 +84,7 @@ OPERATIONS = (
         {200: "Undecided"},
         tag="delivery",
         about=_ABOUT,
-        parameters=(ID, LIMIT),
+        parameters=(ID, AFTER, LIMIT),
     ),
     Operation(
         "GET",
@@ -65,6 +95,6 @@ OPERATIONS = (
         {200: "Undecided"},
         tag="delivery",
         about=_ABOUT,
-        parameters=(LIMIT,),
+        parameters=(AFTER, LIMIT),
     ),
 )
