@@ -15,6 +15,11 @@ def test_one_operator_is_shown_in_full() -> None:
     assert "Whether the text has all these words" in found.output
 
 
+def test_parameters_that_may_be_left_out_are_shown() -> None:
+    found = CliRunner().invoke(app, ["operators"], env={"COLUMNS": "300"})
+    assert "similar_to(phrase: string, [least: number])" in found.output
+
+
 def test_an_unknown_operator(capfd: pytest.CaptureFixture[str]) -> None:
     found = CliRunner().invoke(app, ["operators", "keyword"])
     assert found.exit_code == 2

@@ -19,6 +19,7 @@ def operators(
     Each is shown with its parameters, what it reads, its cost and its documentation.
     """
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from tamis.console import UsageError
@@ -33,11 +34,12 @@ def operators(
         try:
             found = known[each]
         except MissingExtraError as error:
-            table.add_row(each, "", "", str(error))
+            table.add_row(each, "", "", escape(str(error)))
             continue
         reads = "everything" if found.reads is None else ", ".join(found.reads) or "nothing"
         cost = "measured" if found.cost is None else f"{found.cost:g} s"
         batch = " (batch)" if found.batch else ""
         signature = "…" if found.signature is None else str(found.signature)
-        table.add_row(f"{each}({signature})", reads, cost + batch, found.documentation)
+        row = f"{each}({signature})", reads, cost + batch, found.documentation
+        table.add_row(*map(escape, row))
     Console(width=None).print(table)
