@@ -17,7 +17,7 @@ from tamis.operators.breaker import Breaker
 from tamis.operators.guarded import GuardedOperator
 from tamis.operators.registry import KnownOperators, operator
 from tamis.operators.signature import Signature
-from tests.operators.slow_operators import counted, sleepy
+from tests.operators.slow_operators import counted, crash, sleepy
 
 EVENT = Event({"a": 1})
 pytestmark = pytest.mark.filterwarnings("ignore::tamis.errors.CostlyWarning")
@@ -40,6 +40,65 @@ def test_a_timeout_stops_waiting(runs: Any) -> None:
     assert time.perf_counter() - begin < 5
     if runs == "threads":
         assert slow.call(EVENT, (0.0,)) is True  # another thread has taken its place
+
+
+def test_calls_that_hang_together_are_waited_for_together() -> None:
+    calls = []
+
+    def hang(event: Event, number: int) -> bool:
+        calls.append(number)
+        return number >= 0 or gate.wait(60)
+
+    gate = threading.Event()
+    slow = guard(hang, runs="threads", timeout=0.5)
+    begin = time.perf_counter()
+    with pytest.warns(OperatorWarning, match="took longer than 0.5 s"):
+        given = slow.call_many([EVENT] * 400, [(n if n < 40 else -1,) for n in range(400)])
+    assert given[:40] == [True] * 40
+    assert all(isinstance(each, Failure) for each in given[40:])
+    assert len(calls) <= 10 + 2 * guarded.GROUP  # then it is switched off
+    assert time.perf_counter() - begin < 20  # eight at a time, not one after the other
+    gate.set()
+
+
+def test_a_process_that_hangs_or_crashes_spoils_no_other_call() -> None:
+    slow = guard(sleepy, runs="processes", timeout=20.0)
+    assert slow.call(EVENT, (0.0,)) is True
+    slow._pool._timeout = 1.0
+    given = slow.call_many([EVENT] * 6, [((n and 0.01) or 60.0,) for n in range(6)])
+    assert given[0].problem == "took longer than 1 s"
+    assert given[1:] == [True] * 5
+    crashing = guard(crash, runs="processes")
+    given = crashing.call_many([EVENT] * 3, [(True,), (False,), (False,)])
+    assert "BrokenProcessPool" in given[0].problem
+    assert crashing.call(EVENT, (False,)) is True
+
+
+def test_a_timeout_covers_what_prepares() -> None:
+    gate = threading.Event()
+
+    def decode(event: Event) -> Any:
+        return event.attributes["a"] if event.attributes["a"] else gate.wait(60)
+
+    def decode_all(events: list[Event]) -> list[Any]:
+        return [decode(event) for event in events]
+
+    events = [Event({"a": n}) for n in range(3)]
+    begin = time.perf_counter()
+    with guarded.SESSION.keep():
+        one = guard(lambda image: image > 1, prepare=decode, runs="threads", timeout=0.5)
+        first, *others = one.call_many(events, [()] * 3)
+        assert first.problem == "took longer than 0.5 s"
+        assert others == [False, True]
+        several = guard(
+            lambda images, _: [each > 1 for each in images],
+            prepare=decode_all, runs="threads", timeout=0.5, batch=True,
+        )  # fmt: skip
+        first, *others = several.call_many(events, [()] * 3)
+        assert first.problem == "took longer than 0.5 s"
+        assert others == [False, True]
+    assert time.perf_counter() - begin < 30
+    gate.set()
 
 
 def test_processes_settle_iterators() -> None:
@@ -151,6 +210,29 @@ def test_cacheable_results_are_kept_for_equal_events() -> None:
     assert cached.call(Event({"a": True}), ("x",)) is True
     assert cached.call(EVENT, ("y",)) is True
     assert calls == ["x", "x", "y"]  # 1 is 1.0, but not true
+
+
+def test_what_is_kept_goes_by_payloads_too() -> None:
+    calls = []
+
+    def look(event: Event) -> bool:
+        calls.append(1)
+        return bool(event.payloads["image"][0])
+
+    engine = Engine(operators={"look": Operator(look, reads=("image",), cacheable=True)})
+    engine.subscribe("k = 1 and look()", id="x")
+    zero, one = np.zeros(4, np.uint8), np.ones(4, np.uint8)
+    for payload, expected in [
+        (b"\0a", []), (b"\1a", ["x"]), (b"\1a", ["x"]), (zero, []), (one, ["x"]), (one.copy(), ["x"]),
+        (one.astype(np.float32), ["x"]), (one[::2], ["x"]), ([0], []), ([1], ["x"]), ([1], ["x"]),
+    ]:  # fmt: skip
+        assert engine.match(Event({"k": 1}, payloads={"image": payload})) == expected
+    assert len(calls) == 9  # all but equal bytes and equal arrays
+
+
+def test_what_is_kept_tells_an_empty_list_from_nothing() -> None:
+    cached = guard(lambda event: "a" in event.attributes, reads=("a",), cacheable=True)
+    assert [cached.call(Event(each), ()) for each in ({}, {"a": []}, {})] == [False, True, False]
 
 
 def test_a_breaker_opens_warns_and_tries_again() -> None:

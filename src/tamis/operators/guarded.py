@@ -11,10 +11,12 @@ spoil the others.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +30,12 @@ from tamis.operators.operator import Operator
 
 if TYPE_CHECKING:
     from tamis.arrays.types import Flags, Int32s
-    from tamis.operators.pools import Pool
+    from tamis.operators.pools import Here, Pool, Threads
 
 CACHE = 10_000
 """Results of a cacheable operator that are kept."""
+GROUP = 80
+"""Calls of an operator with a timeout that are handed over before its breaker is asked again."""
 _DECAY = 0.05
 """Weight of a new measurement of seconds."""
 
@@ -85,16 +89,40 @@ class GuardedOperator(Lockable):
         self._most_rows = most_rows
         self._cache: OrderedDict[Hashable, Any] = OrderedDict()
         self._started: Pool | None = None
+        self._prepares: Here | Threads | None = None
+        self._process = os.getpid()
 
     @property
     def _pool(self) -> Pool:
         """Where calls are made; there is one, however many threads ask for it first."""
         with self._lock:
+            self._forget_pools_of_a_parent()
             if self._started is None:
                 from tamis.operators.pools import pool_of
 
                 self._started = pool_of(self.operator, self._most_rows + 1)
             return self._started
+
+    @property
+    def _preparing(self) -> Here | Threads:
+        """Where events are prepared: in threads, if that may have to be left, or share cores."""
+        with self._lock:
+            self._forget_pools_of_a_parent()
+            if self._prepares is None:
+                from tamis.operators.pools import Here, Threads
+
+                own, prepare = self.operator, self.operator.prepare
+                assert prepare is not None
+                apart = own.timeout is not None or own.runs == "threads"
+                self._prepares = (
+                    Threads(prepare, own.timeout, None) if apart else Here(prepare, None)
+                )
+            return self._prepares
+
+    def _forget_pools_of_a_parent(self) -> None:
+        """A forked process has none of the threads."""
+        if self._process != os.getpid():
+            self._process, self._started, self._prepares = os.getpid(), None, None
 
     @property
     def paths(self) -> tuple[Path, ...] | None:
@@ -161,22 +189,27 @@ class GuardedOperator(Lockable):
 
     def _key(self, event: Event, arguments: tuple[Any, ...]) -> Hashable:
         """What the result of a call depends on."""
-        read = [tuple(_hashable(node) for node in event.nodes(path)) for path in self.paths or ()]
+        read = [_hashable_at(event, path) for path in self.paths or ()]
         return tuple(read), tuple((type(each), each) for each in arguments)
 
     # Making calls.
 
     def _made(self, events: Sequence[Event], arguments: Sequence[tuple[Any, ...]]) -> Sequence[Any]:
-        """The results of calls; if the first ones all fail, the others are not made."""
+        """The results of calls; if the first ones all fail, the others are not made. Where a call
+        may have to be waited for, so it is with each group."""
         if self.operator.batch or len(events) <= FAILURES:
             return self._made_at_once(events, arguments)
-        first = self._made_at_once(events[:FAILURES], arguments[:FAILURES])
-        refusal = self.breaker.refusal()
-        if refusal:
-            left = len(events) - FAILURES
-            self.counts.failures += left
-            return [*first, *[Failure(refusal)] * left]
-        return [*first, *self._made_at_once(events[FAILURES:], arguments[FAILURES:])]
+        given: list[Any] = []
+        while len(given) < len(events):
+            begin, left = len(given), len(events) - len(given)
+            refusal = self.breaker.refusal() if given else ""
+            if refusal:
+                self.counts.failures += left
+                return given + [Failure(refusal)] * left
+            size = FAILURES if not given else left if self.operator.timeout is None else GROUP
+            part = slice(begin, begin + size)
+            given += self._made_at_once(events[part], arguments[part])
+        return given
 
     def _made_at_once(
         self, events: Sequence[Event], arguments: Sequence[tuple[Any, ...]]
@@ -280,7 +313,7 @@ class GuardedOperator(Lockable):
         new = [each for key, each in distinct.items() if (prepare, key) not in SESSION.prepared]
         if new:
             begin = time.perf_counter()
-            for event, made in zip(new, self._prepare(prepare, new)):
+            for event, made in zip(new, self._prepare(new)):
                 SESSION.prepared[prepare, id(event)] = event, made
             seconds = time.perf_counter() - begin
             self.counts.prepared += len(new)
@@ -290,27 +323,66 @@ class GuardedOperator(Lockable):
         found = {key: SESSION.prepared[prepare, key][1] for key in distinct}
         return list(map(found.__getitem__, map(id, events)))
 
-    def _prepare(self, prepare: Callable[..., Any], events: list[Event]) -> Sequence[Any]:
-        if self.operator.batch:
-            try:
-                made: Sequence[Any] = prepare(events)
-                if len(made) == len(events):
-                    return made
-            except Exception as error:
-                if len(events) == 1:
-                    return [Failure.raised(error)]
-            return [self._prepare(prepare, [event])[0] for event in events]
-        found: list[Any] = []
-        for event in events:
-            try:
-                found.append(prepare(event))
-            except Exception as error:
-                found.append(Failure.raised(error))
-        return found
+    def _prepare(self, events: list[Event]) -> list[Any]:
+        """What preparing gives for each event, or its failure."""
+        if not self.operator.batch:
+            return self._prepare_apart([(event,) for event in events])
+        (made,) = self._preparing.run([(events,)])
+        if hasattr(made, "__len__") and len(made) == len(events):
+            return list(made)
+        apart = [made]
+        if len(events) > 1:
+            apart = self._prepare_apart([([event],) for event in events])
+        return [
+            each[0] if hasattr(each, "__len__") and len(each) == 1 else _unprepared(each)
+            for each in apart
+        ]
+
+    def _prepare_apart(self, several: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The same event by event; where all of a group fail, the others are not tried."""
+        given: list[Any] = []
+        while len(given) < len(several):
+            group = several[len(given) : len(given) + GROUP]
+            given += self._preparing.run(group)
+            failed = given[-len(group) :]
+            if len(failed) == GROUP and set(map(type, failed)) == {Failure}:
+                return given + failed[-1:] * (len(several) - len(given))
+        return given
+
+
+def _unprepared(given: Any) -> Failure:
+    if isinstance(given, Failure):
+        return given
+    return Failure(f"gave {type(given).__name__} in place of a list, when prepared for one event")
 
 
 def _blended(old: float, new: float) -> float:
     return new if not old else old + _DECAY * (new - old)
+
+
+def _hashable_at(event: Event, path: Path) -> Hashable:
+    """What an event says at a path, and in the payload of that name."""
+    found: list[Hashable] = [_hashable(node) for node in event.nodes(path)]
+    if not found:
+        found.append(path[0] in event.attributes)
+    if path[0] in event.payloads:
+        found.append(_content(event.payloads[path[0]]))
+    return tuple(found)
+
+
+def _content(payload: Any) -> Hashable:
+    """What a payload says, if it is text or a buffer such as bytes or an array of numbers; anything
+    else equals nothing."""
+    if isinstance(payload, str):
+        return payload
+    try:
+        view = memoryview(payload)
+        if "O" not in view.format:
+            digest = hashlib.blake2b(view, digest_size=16).digest()
+            return type(payload), view.format, view.shape, digest
+    except (TypeError, ValueError, BufferError):
+        pass
+    return object()
 
 
 def _hashable(node: Any) -> Hashable:

@@ -45,7 +45,8 @@ class Operator:
     function: Callable[..., Any]
     """A coroutine function makes an *async* operator: its calls of one round run together."""
     reads: tuple[str, ...] | None = None
-    """Attributes such as ``("location", "item.price")``; without it, it may look at everything.
+    """Attributes and payloads such as ``("location", "item.price")``; without it, it may look at
+    everything.
 
     In the event that the function gets, each list at these attributes is replaced by one of its
     elements, so the fewer it reads, the fewer bindings there are to try.

@@ -11,8 +11,15 @@ import asyncio
 import importlib
 import queue
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from concurrent.futures import TimeoutError as FutureTimeout
 from itertools import islice
 from multiprocessing import get_context
@@ -30,32 +37,46 @@ GRACE = 2.0
 """Seconds beyond all timeouts after which an event loop is given up."""
 START = 60.0
 """Seconds that the first of them may take to start."""
+RESTARTS = 3
+"""How often processes are started again in one round. A call that takes too long, or crashes, ends
+all of them; the other calls that have no result yet are made again."""
 
 Work = tuple[Any, ...]
 """The arguments of one call of the function."""
 
 
-def settled(result: Any, most: int) -> Any:
-    """The result, with the rows that it would give one by one already in a list."""
-    return list(islice(result, most)) if isinstance(result, Iterator) else result
+def settled(result: Any, most: int | None) -> Any:
+    """The result, with the rows that it would give one by one already in a list, if ``most`` says
+    of how many."""
+    if most is None or not isinstance(result, Iterator):
+        return result
+    return list(islice(result, most))
+
+
+class Begun(Future[Any]):
+    """A call, and when it was begun."""
+
+    begin: float | None = None
 
 
 class Threads(Lockable):
     """Daemon threads that make the calls of one operator."""
 
-    def __init__(self, function: Callable[..., Any], timeout: float | None, most: int) -> None:
+    def __init__(
+        self, function: Callable[..., Any], timeout: float | None, most: int | None
+    ) -> None:
         super().__init__()
         self._function = function
         self._timeout = timeout
         self._most = most
-        self._work: queue.SimpleQueue[tuple[Future[Any], Work]] = queue.SimpleQueue()
-        self._threads = 0
+        self._work: queue.SimpleQueue[tuple[Begun, Work]] = queue.SimpleQueue()
+        self._threads = self._wanted = 0
 
     def run(self, several: Sequence[Work]) -> list[Any]:
         """The result of each call, or its failure."""
-        futures: list[Future[Any]] = []
+        futures: list[Begun] = []
         for work in several:
-            future: Future[Any] = Future()
+            future = Begun()
             futures.append(future)
             self._work.put((future, work))
         self._start(min(len(several), THREADS))
@@ -63,7 +84,8 @@ class Threads(Lockable):
 
     def _start(self, wanted: int) -> None:
         with self._lock:
-            while self._threads < wanted:
+            self._wanted = max(self._wanted, wanted)
+            while self._threads < self._wanted:
                 self._threads += 1
                 threading.Thread(target=self._loop, name="tamis-operator", daemon=True).start()
 
@@ -72,6 +94,7 @@ class Threads(Lockable):
             future, work = self._work.get()
             if not future.set_running_or_notify_cancel():
                 continue
+            future.begin = time.monotonic()
             try:
                 result = settled(self._function(*work), self._most)
             except Exception as error:
@@ -81,16 +104,25 @@ class Threads(Lockable):
             except Exception:
                 return  # it was given up, and another thread has taken this one's place
 
-    def _result(self, future: Future[Any]) -> Any:
+    def _result(self, future: Begun) -> Any:
+        begin = future.begin
         try:
-            return future.result(self._timeout)
+            return future.result(self._left(begin))
         except FutureTimeout:
+            if future.begin != begin:
+                return self._result(future)  # it had to wait for a thread
             if not future.cancel():  # a thread is in it, and may never come back
                 future.set_exception(FutureTimeout())
                 with self._lock:
                     self._threads -= 1
-                self._start(1)
+                self._start(0)  # another one
             return Failure(f"took longer than {self._timeout:g} s")
+
+    def _left(self, begin: float | None) -> float | None:
+        """Seconds that are left for a call."""
+        if self._timeout is None or begin is None:
+            return self._timeout
+        return max(0.0, begin + self._timeout - time.monotonic())
 
 
 class Processes(Lockable):
@@ -105,23 +137,52 @@ class Processes(Lockable):
 
     def run(self, several: Sequence[Work]) -> list[Any]:
         """The result of each call, or its failure."""
+        found: list[Any] = [None] * len(several)
+        left = list(range(len(several)))
+        for _ in range(1 + RESTARTS):
+            if left:
+                left = self._try(several, left, found)
+        return found
+
+    def _try(self, several: Sequence[Work], places: list[int], found: list[Any]) -> list[int]:
+        """Make the calls at some places; those that ended with the processes for another one."""
+        pool = self._opened()
+        futures = [(place, self._submit(pool, several[place])) for place in places]
+        lost: list[int] = []
+        is_late = False
+        for place, future in futures:
+            try:
+                found[place] = future.result(self._timeout)
+                continue
+            except FutureTimeout:
+                found[place] = Failure(f"took longer than {self._timeout:g} s")
+                again, is_late = is_late, True
+            except (BrokenExecutor, CancelledError) as error:
+                found[place] = Failure.raised(error)
+                again = True
+            except Exception as error:  # the operator's
+                found[place] = Failure.raised(error)
+                continue
+            self._kill(pool)
+            if again:
+                lost.append(place)
+        return lost
+
+    def _submit(self, pool: ProcessPoolExecutor, work: Work) -> Future[Any]:
+        try:
+            return pool.submit(_call_by_name, self._place, self._most, work)
+        except RuntimeError as error:  # another thread has killed it
+            future: Future[Any] = Future()
+            future.set_exception(BrokenExecutor(str(error)))
+            return future
+
+    def _opened(self) -> ProcessPoolExecutor:
         with self._lock:
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(PROCESSES, get_context("spawn"))
                 # To start a process and to import the function is not the operator's time.
                 wait([self._pool.submit(_import, self._place)], START)
-            pool = self._pool
-        futures = [pool.submit(_call_by_name, self._place, self._most, work) for work in several]
-        found: list[Any] = []
-        for future in futures:
-            try:
-                found.append(future.result(self._timeout))
-            except FutureTimeout:
-                self._kill(pool)
-                found.append(Failure(f"took longer than {self._timeout:g} s"))
-            except Exception as error:  # the operator's, or that its process is gone
-                found.append(Failure.raised(error))
-        return found
+            return self._pool
 
     def _kill(self, pool: ProcessPoolExecutor) -> None:
         with self._lock:
@@ -207,7 +268,7 @@ class EventLoop(Lockable):
 class Here:
     """No pool: calls are made by whoever asks."""
 
-    def __init__(self, function: Callable[..., Any], most: int) -> None:
+    def __init__(self, function: Callable[..., Any], most: int | None) -> None:
         self._function = function
         self._most = most
 

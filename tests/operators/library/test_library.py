@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -73,6 +74,15 @@ def test_each_is_documented_and_tested(name: str) -> None:
     page = (HERE.parents[3] / "docs" / "operators.md").read_text()
     assert f"`{name}(" in page
     assert HERE.read_text().count(f"{name}(") > 0
+
+
+def test_no_operator_of_the_library_is_left_out() -> None:
+    """Whatever a module of the library declares is listed, and so documented and tested."""
+    folder = HERE.parents[3] / "src" / "tamis" / "operators" / "library"
+    text = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
+    declared = re.findall(r"^@operator\b(?:\(.*?\))?\n(?:async )?def (\w+)\(", text, re.M | re.S)
+    assert len(declared) == text.count("\n@operator")
+    assert sorted(declared) == sorted(LIBRARY)
 
 
 PLACES = {

@@ -73,7 +73,7 @@ def _told(found: float, asked: float | None) -> Iterator[float] | bool:
     return iter([found]) if asked is None else found == asked
 
 
-@operator("?count: number", reads=(), prepare=decoded)
+@operator("?count: number", reads=("image",), prepare=decoded)
 def people_count(images: Images | None, count: int | None) -> Any:
     """How many people the image shows, standing upright."""
     if images is None:
@@ -82,7 +82,7 @@ def people_count(images: Images | None, count: int | None) -> Any:
     return _told(len(boxes), count)
 
 
-@operator("?count: number", reads=(), prepare=decoded)
+@operator("?count: number", reads=("image",), prepare=decoded)
 def face_count(images: Images | None, count: int | None) -> Any:
     """How many faces the image shows, from the front."""
     if images is None:
@@ -90,13 +90,13 @@ def face_count(images: Images | None, count: int | None) -> Any:
     return _told(len(_face_detector().detectMultiScale(images.grey, 1.1, 5)), count)
 
 
-@operator("?level: number", reads=(), prepare=decoded)
+@operator("?level: number", reads=("image",), prepare=decoded)
 def brightness(images: Images | None, level: float | None) -> Any:
     """How bright the image is, from 0 to 1."""
     return None if images is None else _told(float(images.grey.mean()) / 255, level)
 
 
-@operator("?share: number", reads=(), prepare=decoded)
+@operator("?share: number", reads=("image", "previous"), prepare=decoded)
 def motion(images: Images | None, share: float | None) -> Any:
     """The share of the image that differs from the payload ``previous``, from 0 to 1."""
     if images is None or images.before is None:
