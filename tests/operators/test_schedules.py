@@ -249,6 +249,30 @@ def test_many_rows(name: str, trees, blocks: int, seed: int, most: int) -> None:
         assert schedule.truth(r)[p] == known[r, p]
 
 
+@given(st.lists(tree, min_size=1, max_size=5), st.integers(0, 2**31), st.sampled_from([1, 2, 100]))
+@settings(max_examples=60, deadline=None)
+def test_adaptive_asks_a_row_alone_for_the_same_as_in_a_block(trees, seed: int, most: int) -> None:
+    """Scores that are kept up to date are those that are added up again for 64 rows at once."""
+    graph = graph_of_trees(trees).graph
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 4, graph.predicates).astype(np.int8)
+    operator = rng.integers(0, 2, graph.predicates).astype(np.int32)
+    expectation = expected(
+        rng.random(graph.predicates), rng.uniform(1, 9, graph.predicates), operator, rng.random(2)
+    )
+    wanted = np.flatnonzero(rng.random(len(trees)) < 0.8).astype(np.int32)
+    demand = Demand(np.zeros(len(wanted), np.int32), wanted)
+    alone, block = (Adaptive(graph, expectation, rows, demand) for rows in (1, 2))
+    while True:
+        one, other = alone.choose(most), block.choose(most)
+        assert set(one.predicate.tolist()) == set(other.predicate.tolist())
+        if not len(one.row):
+            break
+        alone.answer(one, truth[one.predicate])
+        block.answer(other, truth[other.predicate])
+    assert alone.verdicts().tolist() == block.verdicts().tolist()
+
+
 def test_a_batch_evaluates_hardly_more_than_row_by_row() -> None:
     rng = np.random.default_rng(7)
     graph = graph_of([rng.choice(400, 4, replace=False).tolist() for _ in range(800)], 400)

@@ -166,8 +166,10 @@ class LazyDecider(Lockable):
 
 PAIRS = 1 << 24
 """Open pairs that are held at once: some 0.5 GB with all that is known of them."""
-_FIRST = 16
-"""Rows that tell how many pairs to expect of each."""
+_LEAST = 16
+"""Rows that are decided together, however many pairs they have."""
+_BLOCK = 64
+"""Rows that a schedule works on at once."""
 
 
 class DecidedView:
@@ -193,15 +195,18 @@ class DecidedView:
 
     def _parts(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """The pairs of a batch, in parts of so many rows that their open pairs can be held."""
-        start, rows = 0, len(batch)
-        if rows * self._open_a_row > PAIRS:
-            rows = _FIRST
+        start = 0
         while start < len(batch):
-            stop = min(start + rows, len(batch))
+            stop = min(start + self._rows(), len(batch))
             part = batch if stop - start == len(batch) else batch.slice(start, stop)
             for pairs in self._pairs(part, limit):
                 yield pairs.shifted(start)
-            start, rows = stop, max(_FIRST, int(PAIRS / max(self._open_a_row, 1)))
+            start = stop
+
+    def _rows(self) -> int:
+        """How many rows may have so many open pairs, as far as is known: whole blocks, if any."""
+        rows = int(PAIRS / max(self._open_a_row, 1))
+        return max(_LEAST, rows - rows % _BLOCK if rows > _BLOCK else rows)
 
     def _pairs(self, batch: Batch, limit: int | None) -> Iterator[Pairs]:
         """Decided pairs as they come; what is open is decided together, at the end."""

@@ -43,6 +43,8 @@ class Pairs(NamedTuple):
 
     def take(self, kept: NDArray[Any]) -> Pairs:
         """Some of the pairs, by a mask or by their places."""
+        if kept.dtype == np.bool_ and kept.all():
+            return self
         answer = None if self.answer is None else self.answer[kept]
         open_ = None if self.open is None else self.open[kept]
         return Pairs(self.row[kept], self.slot[kept], answer, open_)
@@ -66,6 +68,8 @@ class Hits(NamedTuple):
 
 def joined(several: Sequence[Pairs]) -> Pairs:
     """Pairs of several chunks, one behind the other."""
+    if len(several) == 1:
+        return several[0]
     nothing = np.empty(0, np.int32)
     row = np.concatenate([nothing, *(pairs.row for pairs in several)])
     slot = np.concatenate([nothing, *(pairs.slot for pairs in several)])

@@ -67,10 +67,10 @@ class Chunk:
 
     def decided(self) -> Pairs:
         """The pairs that match, or that nobody can decide."""
-        slots = self._pairs.slot
-        sub = np.arange(len(slots), dtype=np.int32)
         if len(self._events) > 1:
-            slots, sub = distinct(slots)
+            slots, sub = distinct(self._pairs.slot)
+        else:
+            slots, sub = self._pairs.slot, np.arange(len(self._pairs.slot), dtype=np.int32)
         verdict = self._evaluated(self.decider.graph(slots), Demand(self._row, sub))
         left = np.flatnonzero(verdict != NO)
         known = (verdict[left] == YES) & self.decider.residues.is_exact[self._pairs.slot[left]]

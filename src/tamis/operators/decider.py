@@ -120,9 +120,10 @@ class Decider(Lockable):
 
     def _parts(self, pairs: Pairs) -> Iterator[tuple[Pairs, Int64s]]:
         """Pairs of as many rows as can be worked on at once, and where each row begins."""
-        if (np.diff(pairs.row) < 0).any():
+        if (pairs.row[1:] < pairs.row[:-1]).any():
             pairs = pairs.take(np.argsort(pairs.row, kind="stable"))
-        start = np.append(np.flatnonzero(np.diff(pairs.row, prepend=-1)), len(pairs.row))
+        start = np.flatnonzero(pairs.row[1:] != pairs.row[:-1]) + 1
+        start = np.concatenate(([0], start, [len(pairs.row)])) if len(pairs.row) else start[:0]
         begin, rows = 0, len(start) - 1
         while begin < rows:
             most = max(1, PAIRS // int(np.diff(start[begin:]).max()))

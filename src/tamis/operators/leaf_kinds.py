@@ -109,7 +109,7 @@ class CallLeaves(Lockable):
 
     def evaluate(self, leaf: Int32s, row: Int32s, sight: Sight) -> Results:
         """The results of calls of one operator."""
-        arguments = self._arguments_of(leaf, sight.leaves)
+        arguments = self._learned_arguments(leaf, sight.leaves)
         if not self._has_columns(leaf):
             found = self._called(leaf, row, arguments, sight)
             for place, rows in found.rows.items():
@@ -120,7 +120,7 @@ class CallLeaves(Lockable):
         new = np.array([key not in sight.made for key in keys], bool)
         calls = 0
         if new.any():
-            found = self._called(leaf[new], row[new], arguments[new], sight)
+            found = self._called(leaf[new], row[new], arguments, sight)
             calls = found.calls
             for place, number in enumerate(np.flatnonzero(new).tolist()):
                 given = found.rows.get(place)
@@ -139,14 +139,14 @@ class CallLeaves(Lockable):
         if guarded.operator.batch == "table":
             rows_, event = distinct(row)
             leaves, argument = distinct(leaf)
-            several = self._arguments[leaves].tolist()
+            several = arguments[leaves].tolist()
             given = guarded.call_table(sight.events[rows_].tolist(), several, event, argument)
             if isinstance(given, np.ndarray):
                 if given.dtype == np.bool_ and not self._has_columns(leaf):
                     return Results(given.astype(np.int8), {}, len(given))
                 given = given.tolist()
         else:
-            given = guarded.call_many(sight.events[row].tolist(), arguments.tolist())
+            given = guarded.call_many(sight.events[row].tolist(), arguments[leaf].tolist())
         if set(map(type, given)) == {bool} and not self._has_columns(leaf):
             return Results(np.array(given, np.int8), {}, len(given))
         rows = {
@@ -160,8 +160,9 @@ class CallLeaves(Lockable):
         """Whether any of some leaves has variables."""
         return bool(self._columns) and not self._columns.keys().isdisjoint(leaf.tolist())
 
-    def _arguments_of(self, leaf: Int32s, leaves: Sequence[Expression]) -> NDArray[np.object_]:
-        """The arguments of leaves, as operators get them; several threads may ask."""
+    def _learned_arguments(self, leaf: Int32s, leaves: Sequence[Expression]) -> NDArray[np.object_]:
+        """By leaf, the arguments as operators get them, of some leaves at least; several threads
+        may ask."""
         with self._lock:
             if len(leaves) > len(self._arguments):
                 more = np.empty(2 * len(leaves) - len(self._arguments), np.object_)
@@ -175,8 +176,7 @@ class CallLeaves(Lockable):
                     self._columns[number] = columns
                 self._arguments[number] = argument_values(node)
                 self._known[number] = True
-            found: NDArray[np.object_] = self._arguments[leaf]
-            return found
+            return self._arguments
 
 
 def distinct(numbers: Int32s) -> tuple[Int32s, Int32s]:

@@ -92,13 +92,15 @@ class Residues(Lockable):
     def defers(self, slots: Slots) -> Flags:
         """Which of some slots have calls or patterns."""
         most = int(slots.max(initial=-1))
-        if most >= len(self._kind) or (self._kind[slots] == _NEW).any():
-            with self._lock:
-                self._grow(most)
-                for slot in np.unique(slots[self._kind[slots] == _NEW]).tolist():
-                    self._compile(slot)
-        found: Flags = self._kind[slots] == _DEFERRED
-        return found
+        if most < len(self._kind):
+            found: Flags = self._kind[slots] == _DEFERRED
+            if found.all():
+                return found
+        with self._lock:
+            self._grow(most)
+            for slot in np.unique(slots[self._kind[slots] == _NEW]).tolist():
+                self._compile(slot)
+        return self._kind[slots] == _DEFERRED
 
     def _grow(self, most: int) -> None:
         if most >= len(self._kind):

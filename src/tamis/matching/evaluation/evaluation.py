@@ -94,7 +94,7 @@ class Evaluation:
     ) -> Candidates:
         """Pairs, a point and a condition that holds there, without those that are not so."""
         slot, node, several = self.entries
-        is_open, ascends = self._is_open, (np.diff(point) >= 0).all()
+        is_open, ascends = self._is_open, (point[1:] >= point[:-1]).all()
         if is_open is not None and ascends and is_open[condition].all():
             return Candidates(point, slot[condition], np.ones(len(point), bool), False)
         own = node[condition]

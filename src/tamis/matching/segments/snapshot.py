@@ -58,7 +58,7 @@ class Snapshot(NamedTuple):
 
     def all_alive(self, slots: Collection[int], since: int) -> Collection[int]:
         """The slots without those of subscriptions that were removed after an epoch."""
-        if self.last <= since or not slots:
+        if self.last <= since or not slots or not self.epoch:
             return slots
         died, epoch = self.died, self.epoch
         if isinstance(slots, array):  # there may be many
@@ -73,7 +73,7 @@ class Snapshot(NamedTuple):
 
     def alive(self, pairs: Pairs, since: int) -> Pairs:
         """Pairs without the subscriptions that were removed after an epoch."""
-        if self.last <= since:
+        if self.last <= since or not self.epoch:
             return pairs
         return pairs.take(self.died[pairs.slot] > self.epoch)
 

@@ -252,8 +252,8 @@ def decided(
     again: list[Pairs] = []
     for found in several:
         row = found.point if rows is None else rows[found.point].astype(np.int32)
-        pairs = Pairs(row[~found.ask], found.slot[~found.ask])
-        asked = Pairs(row[found.ask], found.slot[found.ask])
+        every = Pairs(row, found.slot)
+        pairs, asked = every.take(~found.ask), every.take(found.ask)
         if rows is None and not found.several:
             yield pairs
             yield verified(asked)

@@ -10,10 +10,10 @@ what ending it so brings to the node above. The score of a predicate is the sum 
 its live edges over its cost. Before an operator's set-up is paid for an event, each of its
 predicates counts a share of it.
 
-Predicates are chosen in *rounds*, for a block of rows at once: all whose score is above a part
-(``drop``) of the best one, from the best on. A subscription that waits for a chosen predicate is
-*claimed*: it counts for no other one in this round, as if it were decided, so that a predicate is
-passed over if earlier ones of the round leave it too little.
+Predicates are chosen in *rounds*, for a block of rows at once (``alone`` does it for one row): all
+whose score is above a part (``drop``) of the best one, from the best on. A subscription that waits
+for a chosen predicate is *claimed*: it counts for no other one in this round, as if it were
+decided, so that a predicate is passed over if earlier ones of the round leave it too little.
 
 Scores are added up for 64 rows at once, as binary numbers whose digits are words with a bit for
 each row. So credits are small integers, in units that each predicate has for itself:
@@ -51,6 +51,8 @@ LEAST = 1e-5
 UNITS = 128
 """The units of the largest credit of a predicate. With 8 of them, 2,000 subscriptions of 40,000
 predicates evaluate 1.204 × the hindsight cover, with 128 1.197 ×, as with floats."""
+WIDTH = 8
+"""The digits of the largest credit."""
 DIGITS = 40
 """More than a sum of units ever has."""
 DROP = 0.5
@@ -70,6 +72,10 @@ class Credits(NamedTuple):
     """The sum of all credits of each predicate."""
     digits: Int64s
     """How many binary digits the sum of its units has."""
+    by_node: Bytes
+    """The units by edge, as they stand in the graph, node by node."""
+    first_edge: Int32s
+    """Of each node, and the end of the last one's."""
 
 
 class Turn(NamedTuple):
@@ -89,7 +95,12 @@ def credits_of(graph: Graph, chance: Float64s) -> Credits:
     unit, sums = np.full(graph.predicates, LEAST), np.zeros(graph.predicates)
     units = np.empty(len(credit), np.uint8)
     write_units(graph.by_predicate, credit, units, unit, sums)
-    return Credits(units, unit, sums * unit, np.ceil(np.log2(sums + 1)).astype(np.int64))
+    digits = np.ceil(np.log2(sums + 1)).astype(np.int64)
+    by_node = np.empty_like(units)
+    sort_by_node(graph.predicate, graph.by_predicate, units, by_node)
+    edges = np.bincount(graph.node, minlength=len(graph.kind))
+    first_edge = np.concatenate((np.zeros(1, np.int32), np.cumsum(edges, dtype=np.int32)))
+    return Credits(units, unit, sums * unit, digits, by_node, first_edge)
 
 
 def first_turn(progress: Progress, credits: Credits, expectation: Expectation) -> Turn:
@@ -113,6 +124,16 @@ def write_units(
         for place in range(first, last):
             units[place] = max(1, int(credit[place] / unit[p] + 0.5))
             sums[p] += units[place]
+
+
+@kernel
+def sort_by_node(predicate: Int32s, by_predicate: Int32s, units: Bytes, by_node: Bytes) -> None:
+    """Write units that stand by predicate in the order of edges."""
+    place = by_predicate[:-1].copy()
+    for e in range(len(predicate)):
+        p = predicate[e]
+        by_node[e] = units[place[p]]
+        place[p] += 1
 
 
 @kernel
@@ -142,40 +163,32 @@ def edge_credits(graph: Graph, chance: Float64s) -> Float32s:
 @inlined
 def add_units(
     begin: int, end: int, node_at: Int32s, units: Bytes, undecided: UInt64s, digits: int,
-    is_alone: bool, total: UInt64s,
+    total: UInt64s,
 ) -> None:  # fmt: skip
-    """Write the score of a predicate, whose edges are given, on all rows, in binary; if there is
-    one row (``is_alone``), as the number that it is."""
-    if is_alone:
-        count = np.uint64(0)
-        for place in range(begin, end):
-            count += np.uint64(units[place]) * undecided[np.uint32(node_at[place])]
-        total[0] = count
-        return
+    """Write the score of a predicate, whose edges are given, on all rows, in binary."""
     for digit in range(digits):
         total[digit] = NOWHERE
     for place in range(begin, end):
         rows = undecided[np.uint32(node_at[place])]
-        left, first = units[place], 0
-        while left:
-            if left & 1:
-                carry = rows
-                for digit in range(first, digits):
-                    if not carry:
-                        break
-                    old = total[digit]
-                    total[digit] = old ^ carry
-                    carry &= old
-            left >>= 1
-            first += 1
+        if not rows:
+            continue
+        carry, own = NOWHERE, units[place]
+        for digit in range(min(digits, WIDTH)):
+            old, more = total[digit], rows if own >> digit & 1 else NOWHERE
+            total[digit] = old ^ more ^ carry
+            carry = old & (more | carry) | more & carry
+        digit = WIDTH
+        while carry:
+            old = total[digit]
+            total[digit] = old ^ carry
+            carry &= old
+            digit += 1
 
 
 @inlined
-def most_units(total: UInt64s, digits: int, is_alone: bool, rows: np.uint64) -> int:
+def most_units(total: UInt64s, digits: int, rows: np.uint64) -> int:
     """The greatest of these numbers on some rows."""
     most = 0
-    if is_alone:
-        return int(np.int64(total[0])) if rows & FIRST else most
     if not rows:
         return most
     for digit in range(digits - 1, -1, -1):
@@ -187,12 +200,8 @@ def most_units(total: UInt64s, digits: int, is_alone: bool, rows: np.uint64) -> 
 
 
 @inlined
-def rows_with(
-    total: UInt64s, digits: int, is_alone: bool, least: float, rows: np.uint64
-) -> np.uint64:
+def rows_with(total: UInt64s, digits: int, least: float, rows: np.uint64) -> np.uint64:
     """Those of some rows where the number is at least ``least``, which is above 0."""
-    if is_alone:
-        return rows & FIRST if total[0] >= least else NOWHERE
     if least > 1 << digits:
         return NOWHERE
     bound, above = int(np.ceil(least)), NOWHERE
@@ -219,7 +228,6 @@ def threshold(
     undecided, asked = progress.open, progress.asked
     units, unit, digits = credits.units, credits.unit, credits.digits
     bound, paid = turn.bound, turn.paid
-    is_alone = progress.truth.shape[1] == 1
     total = np.empty(DIGITS, np.uint64)
     best, top = 0.0, 0.0
     for p in alive:
@@ -235,10 +243,10 @@ def threshold(
                 top = max(top, bound[p])
                 continue
             first, last, count = by_predicate[p], by_predicate[p + 1], digits[p]
-            add_units(first, last, node_at, units, undecided, count, is_alone, total)
+            add_units(first, last, node_at, units, undecided, count, total)
             own = operator[p]
-            with_setup = most_units(total, count, is_alone, ~asked[p] & ~paid[own])
-            without = most_units(total, count, is_alone, ~asked[p] & paid[own])
+            with_setup = most_units(total, count, ~asked[p] & ~paid[own])
+            without = most_units(total, count, ~asked[p] & paid[own])
             bound[p] = max(with_setup, without) * unit[p] / cost[p]
             rate[p] = max(without / cost[p], with_setup / (cost[p] + share[own])) * unit[p]
             best = max(best, rate[p])
@@ -258,7 +266,6 @@ def choose_adaptively(
     by_predicate, node_at = graph.by_predicate, graph.node_at
     cost, operator, share = expectation.cost, expectation.operator, expectation.share
     rows = progress.truth.shape[1]
-    is_alone = rows == 1
     alive, rate = np.flatnonzero(turn.bound).astype(np.int32), np.empty(len(turn.bound))
     least = threshold(graph, progress, expectation, credits, turn, alive, rate, drop)
     if least == 0:
@@ -268,12 +275,12 @@ def choose_adaptively(
     count = 0
     for p in descending(alive, rate, least, least / drop):
         first, last, digits = by_predicate[p], by_predicate[p + 1], credits.digits[p]
-        add_units(first, last, node_at, credits.units, undecided, digits, is_alone, total)
+        add_units(first, last, node_at, credits.units, undecided, digits, total)
         own = operator[p]
         each = least * (1 - 1e-6) / credits.unit[p]
         free, paid = room & ~asked[p], turn.paid[own]
-        taken = rows_with(total, digits, is_alone, each * cost[p], free & paid)
-        taken |= rows_with(total, digits, is_alone, each * (cost[p] + share[own]), free & ~paid)
+        taken = rows_with(total, digits, each * cost[p], free & paid)
+        taken |= rows_with(total, digits, each * (cost[p] + share[own]), free & ~paid)
         if not taken:
             continue
         asked[p] |= taken

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.arrays.jit import inlined, kernel
+from tamis.arrays.jit import inlined, kernel, prefetch
 from tamis.arrays.types import Int8s, Int32s, Truths, UInt64s
 from tamis.operators.schedules.graph import (
     ANY,
@@ -164,11 +164,12 @@ def climb(
         if not no | yes | fail:
             return
         ends, goes = (no, yes) if kind[n] == EVERY else (yes, no)
-        stuck[n] |= fail
-        done = count_down(left, first_digit[n], first_digit[n + 1], goes | fail)
-        settled = done & ~stuck[n]
-        fail = done & stuck[n]
-        closed = ends | done
+        settled = NOWHERE
+        if goes | fail:
+            stuck[n] |= fail
+            done = count_down(left, first_digit[n], first_digit[n + 1], goes | fail)
+            settled, fail = done & ~stuck[n], done & stuck[n]
+        closed = ends | settled | fail
         if not closed:
             return
         undecided[n] = live & ~closed
@@ -202,13 +203,6 @@ def waiting_for(graph: Graph, undecided: UInt64s, some: Int32s) -> UInt64s:
 def answer(graph: Graph, progress: Progress, row: Int32s, predicate: Int32s, truth: Truths) -> None:
     """Note the truths of predicates on rows, and decide what they decide; the rows of a predicate
     stand together."""
-    undecided, said, failed, stuck, left = (
-        progress.open, progress.yes, progress.failed, progress.stuck, progress.left
-    )  # fmt: skip
-    kind, parent, node_end, first_digit = (
-        graph.kind, graph.parent, graph.node_end, graph.first_digit
-    )  # fmt: skip
-    by_predicate, node_at, question_at = graph.by_predicate, graph.node_at, graph.question_at
     known, asked = progress.truth, progress.asked
     rows, says = np.empty(4, np.uint64), np.empty(5, np.uint64)  # by truth; YES by question
     number = 0
@@ -219,17 +213,34 @@ def answer(graph: Graph, progress: Progress, row: Int32s, predicate: Int32s, tru
             known[p, row[number]] = truth[number]
             rows[truth[number]] |= FIRST << np.uint64(row[number])
             number += 1
+        if number < len(row):
+            prefetch(graph.node_at, graph.by_predicate[predicate[number]])
         every = rows[0] | rows[1] | rows[2] | rows[3]
         asked[p] |= every
         says[IS_TRUE], says[NOT_TRUE] = rows[TRUE], rows[FALSE] | rows[UNKNOWN]
         says[IS_FALSE], says[NOT_FALSE] = rows[FALSE], rows[TRUE] | rows[UNKNOWN]
         says[ANY] = every
-        for place in range(by_predicate[p], by_predicate[p + 1]):
-            n = node_at[place]
-            if undecided[n] & every:
-                yes = says[question_at[place]]
-                fail = rows[FAILED] & ~yes
-                climb(
-                    kind, parent, node_end, first_digit, undecided, said, failed, stuck, left, n,
-                    every & ~yes & ~fail, yes, fail,
-                )  # fmt: skip
+        tell(graph, progress, p, every, says, rows[FAILED])
+
+
+@kernel(allocates=False)
+def tell(
+    graph: Graph, progress: Progress, p: int, every: np.uint64, says: UInt64s, failed: np.uint64
+) -> None:
+    """Tell the nodes of a predicate on which rows it came out, what it says to each question, and
+    where it has failed."""
+    first, last = graph.by_predicate[p], graph.by_predicate[p + 1]
+    for place in range(first, last):
+        n = graph.node_at[place]
+        prefetch(progress.open, n)
+        prefetch(progress.left, graph.first_digit[n])
+    for place in range(first, last):
+        n = graph.node_at[place]
+        if progress.open[n] & every:
+            yes = says[graph.question_at[place]]
+            fail = failed & ~yes
+            climb(
+                graph.kind, graph.parent, graph.node_end, graph.first_digit, progress.open,
+                progress.yes, progress.failed, progress.stuck, progress.left, n,
+                every & ~yes & ~fail, yes, fail,
+            )  # fmt: skip

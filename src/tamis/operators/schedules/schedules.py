@@ -7,6 +7,7 @@ worked on in blocks, each with arrays of its own.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
@@ -16,11 +17,13 @@ from tamis.arrays.types import Int8s, Int32s, Truths
 from tamis.operators.schedules.adaptive import (
     DROP,
     Credits,
+    Turn,
     answer_adaptively,
     choose_adaptively,
     credits_of,
     first_turn,
 )
+from tamis.operators.schedules.alone import TurnAlone, choose_alone, first_turn_alone
 from tamis.operators.schedules.chains import chain_order
 from tamis.operators.schedules.graph import Expectation, Graph
 from tamis.operators.schedules.progress import (
@@ -91,11 +94,16 @@ class Schedule(ABC):
 
     def answer(self, asked: Round, truth: Truths) -> None:
         """Note what came out; rows of a block stand together, and in them those of a predicate."""
-        block = asked.row // ROWS
-        starts = np.flatnonzero(np.diff(block, prepend=-1))
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(block)]):
-            row = asked.row[start:end] % ROWS
-            self._answer(block[start], row, asked.predicate[start:end], truth[start:end])
+        if not len(asked.row):
+            return
+        bounds = np.array([0, len(asked.row)])
+        if len(self.blocks) > 1:
+            block = asked.row // ROWS
+            bounds = np.insert(bounds, 1, np.flatnonzero(block[1:] != block[:-1]) + 1)
+        for start, end in itertools.pairwise(bounds.tolist()):
+            number = int(asked.row[start]) // ROWS
+            row = asked.row[start:end] - np.int32(number * ROWS)
+            self._answer(number, row, asked.predicate[start:end], truth[start:end])
 
     def _answer(self, number: int, row: Int32s, predicate: Int32s, truth: Truths) -> None:
         answer(self.graph, self.blocks[number], row, predicate, truth)
@@ -149,7 +157,7 @@ def _joined(rounds: list[Round]) -> Round:
 
 def _part(wanted: Demand, first: int, end: int) -> Demand:
     """What is wanted of some rows, numbered from the first of them."""
-    some = slice(*np.searchsorted(wanted.row, (first, end)))
+    some = slice(*np.searchsorted(wanted.row, np.array((first, end), np.int32)))
     return Demand(wanted.row[some] - np.int32(first), wanted.subscription[some])
 
 
@@ -214,21 +222,34 @@ class Adaptive(Schedule):
         return credits_of(graph, expectation.chance)
 
     def _begin(self) -> None:
-        self._turns = [first_turn(block, self.prepared, self.expectation) for block in self.blocks]
+        self._turns = [self._first_turn(block) for block in self.blocks]
         self._chosen = np.empty((2, self.graph.predicates * min(self.rows, ROWS)), np.int32)
 
+    def _first_turn(self, block: Progress) -> Turn | TurnAlone:
+        if block.truth.shape[1] == 1:
+            return first_turn_alone(block, self.expectation, self.prepared)
+        return first_turn(block, self.prepared, self.expectation)
+
     def _choose(self, number: int, most: int) -> Round:
+        turn, block, first = self._turns[number], self.blocks[number], np.int32(number * ROWS)
+        predicate, row = self._chosen
+        if isinstance(turn, TurnAlone):
+            count = choose_alone(
+                self.graph, block, self.expectation, self.prepared, turn, self.drop, most, predicate
+            )
+            return Round(np.full(count, first), predicate[:count].copy())
         count = choose_adaptively(
-            self.graph, self.blocks[number], self.expectation, self.prepared, self._turns[number],
-            self.drop, most, *self._chosen,
+            self.graph, block, self.expectation, self.prepared, turn, self.drop, most, predicate,
+            row,
         )  # fmt: skip
-        predicate, row = self._chosen[:, :count]
-        return Round(row + np.int32(number * ROWS), predicate.copy())
+        return Round(row[:count] + first, predicate[:count].copy())
 
     def _answer(self, number: int, row: Int32s, predicate: Int32s, truth: Truths) -> None:
-        answer_adaptively(
-            self.graph, self.blocks[number], self._turns[number], row, predicate, truth
-        )
+        turn, block = self._turns[number], self.blocks[number]
+        if isinstance(turn, TurnAlone):
+            answer(self.graph, block, row, predicate, truth)
+        else:
+            answer_adaptively(self.graph, block, turn, row, predicate, truth)
 
 
 SCHEDULES: dict[str, type[Schedule]] = {
