@@ -323,6 +323,19 @@ def test_all_substitutions() -> None:
         engine.substitutions("chain", {"n": 2_000})
 
 
+def test_the_smallest_result_is_joined_first() -> None:
+    """Chains of 1,000 rows, of which the last call leaves one: few substitutions are tried."""
+
+    def step(event: Event, place: float, x: None, y: None) -> list[tuple[int, int]]:
+        return [(n, n + 1) for n in range(1_000)]
+
+    operators = {"step": step, "end": lambda event, x: [900]}
+    engine = Engine(operators=operators, limits=Limits(bindings=1_100))
+    engine.subscribe("step(1, ?a, ?b) and step(2, ?b, ?c) and end(?c)", id="x")
+    (match,) = engine.matches({})
+    assert match.bindings == {"a": 898, "b": 899, "c": 900}
+
+
 def test_a_limit_of_matches() -> None:
     engine = Engine(operators={"yes": lambda event: True})
     for number in range(5):

@@ -81,12 +81,19 @@ class Calls:
     def table(self, node: Call, choice: Choice) -> tuple[Table, str]:
         """What a call gives under a choice of elements, and why it failed if it did."""
         names, numbered = numbered_variables(node)
-        seen = part_of(choice, self.paths(node)) if choice else ()
-        key = (node.name, numbered, seen)
+        key = self._key(node, numbered, choice)
         rows = self._made.get(key)
         if rows is None:
             rows = self._made[key] = self._call(node, numbered, choice)
         return Table(names, rows), f"{node} {rows.problem}" if rows.problem else ""
+
+    def made(self, node: Call, choice: Choice) -> Rows | None:
+        """What a call gave, if it was made."""
+        return self._made.get(self._key(node, numbered_variables(node)[1], choice))
+
+    def _key(self, node: Call, numbered: Numbered, choice: Choice) -> Hashable:
+        seen = part_of(choice, self.paths(node)) if choice else ()
+        return node.name, numbered, seen
 
     def _call(self, node: Call, numbered: Numbered, choice: Choice) -> Rows:
         operator = self._operators.get(node.name)

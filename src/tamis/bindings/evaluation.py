@@ -356,6 +356,12 @@ class _Leaves:
             self._trial.reasons[reason] = None
         return table
 
+    def size(self, node: Call | Pattern) -> int | None:
+        if isinstance(node, Pattern):
+            return None
+        rows = self._trial.calls.made(node, self._choice)
+        return None if rows is None else len(rows.rows)
+
 
 def _merged(solutions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for solution in solutions for name, value in solution.items()}

@@ -9,10 +9,10 @@ else is a *condition* on them: predicates, constraints, and the shut-in forms.
     generators      p(?x)     q(?x, ?y) or a = 1
     conditions      ?x < 5    not r(?x, ?z)
 
-Generators are joined one by one, a disjunction side by side; a condition is tried as soon as no
-generator that is left can bind more of its variables, and cuts off what it makes false. The truth
-of a scope is the disjunction over all substitutions; a shut-in form opens a scope of its own, in
-which the variables bound outside are fixed and all others are existential.
+Generators are joined one by one, the smallest first, a disjunction side by side; a condition is
+tried as soon as no generator that is left can bind more of its variables, and cuts off what it
+makes false. The truth of a scope is the disjunction over all substitutions; a shut-in form opens a
+scope of its own, in which the variables bound outside are fixed and all others are existential.
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ class Leaves(Protocol):
 
     def table(self, node: Call | Pattern) -> Table:
         """What a call or a pattern gives."""
+
+    def size(self, node: Call | Pattern) -> int | None:
+        """How many rows a call or a pattern gives, if it is known already."""
 
     def spend(self) -> None:
         """Note that one more substitution is tried; raise if that is one too many."""
@@ -126,7 +129,7 @@ class Solver:
         if not agenda.generators:
             yield row
             return
-        generator = min(agenda.generators, key=lambda each: _cost(each, row.substitution))
+        generator = min(agenda.generators, key=lambda each: self._cost(each, row.substitution))
         left = Agenda(agenda.generators, waiting).without(generator)
         if isinstance(generator, Or):
             for side in generator.parts:
@@ -137,6 +140,15 @@ class Solver:
         joined = conjunction((row.truth, table.truth))
         for substitution in table.joined(row.substitution):
             yield from self._rows(left, Row(substitution, joined), only_true)
+
+    def _cost(self, generator: Expression, given: Substitution) -> tuple[int, bool, int]:
+        """Patterns and calls that were made before other calls, and these before disjunctions; what
+        shares variables first, and of that the smallest."""
+        apart = variables_of(generator).isdisjoint(given)
+        if not isinstance(generator, Call | Pattern):
+            return 2, apart, 0
+        size = self._leaves.size(generator)
+        return int(size is None and isinstance(generator, Call)), apart, size or 0
 
     def _tried(self, conditions: Iterable[Expression], given: Substitution) -> Iterator[Truth]:
         return (self._condition(condition, given) for condition in conditions)
@@ -200,9 +212,3 @@ def _split(agenda: Agenda, given: Substitution) -> tuple[list[Expression], tuple
     for condition in agenda.conditions:
         (ready if coming.isdisjoint(variables_of(condition)) else waiting).append(condition)
     return sorted(ready, key=has_calls), tuple(waiting)
-
-
-def _cost(generator: Expression, given: Substitution) -> tuple[int, bool]:
-    """Patterns before calls before disjunctions; what shares variables first."""
-    rank = {Pattern: 0, Call: 1}.get(type(generator), 2)
-    return rank, variables_of(generator).isdisjoint(given)

@@ -184,14 +184,25 @@ class _SharedCalls(Calls):
         self._chunk = chunk
         self._row = row
 
-    def _call(self, node: Call, numbered: Numbered, choice: Choice) -> Rows:
+    def made(self, node: Call, choice: Choice) -> Rows | None:
+        """What a call gave, if it was made, here or by the schedule."""
+        return super().made(node, choice) or self._scheduled(node, choice)
+
+    def _scheduled(self, node: Call, choice: Choice) -> Rows | None:
         chunk = self._chunk
         picked = choice and part_of(choice, self.paths(node))
         leaf = None if picked else chunk.decider.residues.number_of(node)
-        if leaf is not None:
-            rows = chunk.sight.made.get((self._row, leaf))
-            truth = UNASKED if rows is not None else chunk.truth_of(self._row, leaf)
-            if rows is not None or truth < UNASKED:
-                return rows or Rows((), truth)
-        chunk.decider.count(made=1)
+        if leaf is None:
+            return None
+        rows = chunk.sight.made.get((self._row, leaf))
+        if rows is not None:
+            return rows
+        truth = chunk.truth_of(self._row, leaf)
+        return Rows((), truth) if truth < UNASKED else None
+
+    def _call(self, node: Call, numbered: Numbered, choice: Choice) -> Rows:
+        rows = self._scheduled(node, choice)
+        if rows is not None:
+            return rows
+        self._chunk.decider.count(made=1)
         return super()._call(node, numbered, choice)
