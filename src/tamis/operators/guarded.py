@@ -11,7 +11,6 @@ spoil the others.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -23,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 from tamis.arrays.sharing import Lockable
 from tamis.bindings.calls import Failure
 from tamis.model.events.event import Event
-from tamis.model.kinds import kind_of
 from tamis.model.paths import Path
 from tamis.operators.breaker import FAILURES, Breaker
 from tamis.operators.operator import Operator
+from tamis.operators.result_keys import result_key
 
 if TYPE_CHECKING:
     from tamis.arrays.types import Flags, Int32s
@@ -144,7 +143,7 @@ class GuardedOperator(Lockable):
             return [Failure(refusal)] * len(events)
         if not self.operator.cacheable:
             return self._made(events, arguments)
-        keys = [self._key(*call) for call in zip(events, arguments)]
+        keys = [result_key(each, self.paths, rest) for each, rest in zip(events, arguments)]
         with self._lock:
             known = {key: self._cache[key] for key in keys if key in self._cache}
         asked = {key: place for place, key in enumerate(keys) if key not in known}
@@ -186,11 +185,6 @@ class GuardedOperator(Lockable):
                     self._cache[key] = given
             while len(self._cache) > CACHE:
                 self._cache.popitem(last=False)
-
-    def _key(self, event: Event, arguments: tuple[Any, ...]) -> Hashable:
-        """What the result of a call depends on."""
-        read = [_hashable_at(event, path) for path in self.paths or ()]
-        return tuple(read), tuple((type(each), each) for each in arguments)
 
     # Making calls.
 
@@ -358,40 +352,6 @@ def _unprepared(given: Any) -> Failure:
 
 def _blended(old: float, new: float) -> float:
     return new if not old else old + _DECAY * (new - old)
-
-
-def _hashable_at(event: Event, path: Path) -> Hashable:
-    """What an event says at a path, and in the payload of that name."""
-    found: list[Hashable] = [_hashable(node) for node in event.nodes(path)]
-    if not found:
-        found.append(path[0] in event.attributes)
-    if path[0] in event.payloads:
-        found.append(_content(event.payloads[path[0]]))
-    return tuple(found)
-
-
-def _content(payload: Any) -> Hashable:
-    """What a payload says, if it is text or a buffer such as bytes or an array of numbers; anything
-    else equals nothing."""
-    if isinstance(payload, str):
-        return payload
-    try:
-        view = memoryview(payload)
-        if "O" not in view.format:
-            digest = hashlib.blake2b(view, digest_size=16).digest()
-            return type(payload), view.format, view.shape, digest
-    except (TypeError, ValueError, BufferError):
-        pass
-    return object()
-
-
-def _hashable(node: Any) -> Hashable:
-    """What a node of an event says, as a key."""
-    if isinstance(node, dict):
-        return tuple((key, _hashable(node[key])) for key in sorted(node))
-    if isinstance(node, list):
-        return tuple(map(_hashable, node))
-    return kind_of(node), node
 
 
 class GuardedOperators(Mapping[str, GuardedOperator]):
