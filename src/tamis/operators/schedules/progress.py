@@ -164,11 +164,14 @@ def climb(
         if not no | yes | fail:
             return
         ends, goes = (no, yes) if kind[n] == EVERY else (yes, no)
-        settled = NOWHERE
-        if goes | fail:
-            stuck[n] |= fail
-            done = count_down(left, first_digit[n], first_digit[n + 1], goes | fail)
-            settled, fail = done & ~stuck[n], done & stuck[n]
+        settled, some = NOWHERE, goes | fail
+        if some:
+            if fail:
+                stuck[n] |= fail
+            settled = count_down(left, first_digit[n], first_digit[n + 1], some)
+            fail = NOWHERE
+            if settled:
+                settled, fail = settled & ~stuck[n], settled & stuck[n]
         closed = ends | settled | fail
         if not closed:
             return
@@ -176,8 +179,10 @@ def climb(
         for below in range(n + 1, node_end[n]):
             undecided[below] &= ~closed
         no, yes = (ends, settled) if kind[n] == EVERY else (settled, ends)
-        said[n] |= yes
-        failed[n] |= fail
+        if yes:
+            said[n] |= yes
+        if fail:
+            failed[n] |= fail
         n = parent[n]
 
 
