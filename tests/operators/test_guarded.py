@@ -64,7 +64,8 @@ def test_calls_that_hang_together_are_waited_for_together() -> None:
 def test_a_process_that_hangs_or_crashes_spoils_no_other_call() -> None:
     slow = guard(sleepy, runs="processes", timeout=20.0)
     assert slow.call(EVENT, (0.0,)) is True
-    slow._pool._timeout = 1.0
+    pool: Any = slow._pool
+    pool._timeout = 1.0
     given = slow.call_many([EVENT] * 6, [((n and 0.01) or 60.0,) for n in range(6)])
     assert given[0].problem == "took longer than 1 s"
     assert given[1:] == [True] * 5

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.jit import kernel
 from tamis.arrays.sharing import Lockable
-from tamis.arrays.types import Int32s, Truths
+from tamis.arrays.types import Flags, Int32s, Truths
 from tamis.bindings.calls import argument_values, numbered_variables, read_result, variable_columns
 from tamis.bindings.evaluation import Trial, World
 from tamis.bindings.substitution import Rows
@@ -181,10 +182,23 @@ class CallLeaves(Lockable):
 
 def distinct(numbers: Int32s) -> tuple[Int32s, Int32s]:
     """Distinct numbers from 0 on, ascending, and the place of each number among them."""
-    seen = np.zeros(int(numbers.max()) + 1, bool)
-    seen[numbers] = True
-    place = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-    return np.flatnonzero(seen).astype(np.int32), place[numbers]
+    seen, places = np.zeros(int(numbers.max()) + 1, np.bool_), np.empty(len(numbers), np.int32)
+    write_places(numbers, seen, places)
+    return np.flatnonzero(seen).astype(np.int32), places
+
+
+@kernel
+def write_places(numbers: Int32s, seen: Flags, places: Int32s) -> None:
+    """Write which numbers there are, and the place of each among them."""
+    for number in numbers:
+        seen[number] = True
+    place = np.empty(len(seen), np.int32)
+    count = 0
+    for number in range(len(seen)):
+        place[number] = count
+        count += seen[number]
+    for n in range(len(numbers)):
+        places[n] = place[numbers[n]]
 
 
 class FilteredLeaves:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays.jit import kernel
 from tamis.arrays.sharing import Lockable
-from tamis.arrays.types import Flags, Int32s, Slots
+from tamis.arrays.types import Flags, Int8s, Int32s, Slots
 from tamis.bindings.calls import numbered_variables
 from tamis.bindings.needs import has_calls
 from tamis.operators.formulas import Branch, Leaf, filtered_call, residue_of
@@ -91,16 +92,14 @@ class Residues(Lockable):
 
     def defers(self, slots: Slots) -> Flags:
         """Which of some slots have calls or patterns."""
-        most = int(slots.max(initial=-1))
-        if most < len(self._kind):
-            found: Flags = self._kind[slots] == _DEFERRED
-            if found.all():
-                return found
-        with self._lock:
-            self._grow(most)
-            for slot in np.unique(slots[self._kind[slots] == _NEW]).tolist():
-                self._compile(slot)
-        return self._kind[slots] == _DEFERRED
+        found = np.empty(len(slots), np.bool_)
+        if not write_deferred(self._kind, slots, found):
+            with self._lock:
+                self._grow(int(slots.max()))
+                for slot in np.unique(slots[self._kind[slots] == _NEW]).tolist():
+                    self._compile(slot)
+            write_deferred(self._kind, slots, found)
+        return found
 
     def _grow(self, most: int) -> None:
         if most >= len(self._kind):
@@ -182,6 +181,16 @@ class Residues(Lockable):
                 predicate.astype(np.int32), node, self._question.array[edges], len(leaves),
             )  # fmt: skip
         return LocalGraph(graph, slots, leaves.astype(np.int32))
+
+
+@kernel
+def write_deferred(kind: Int8s, slots: Slots, deferred: Flags) -> bool:
+    """Write which of some slots are deferred; not if one is new."""
+    for place in range(len(slots)):
+        if slots[place] >= len(kind) or kind[slots[place]] == _NEW:
+            return False
+        deferred[place] = kind[slots[place]] == _DEFERRED
+    return True
 
 
 def _ranges(start: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[Any, Int32s]:

@@ -27,6 +27,7 @@ from tamis.matching.evaluation.kernels import (
     evaluate,
     forget,
     memory_of,
+    write_open_slots,
 )
 from tamis.matching.evaluation.nodes import ASK, EVERY, SIDE, SOME, Nodes, mark_wholes
 from tamis.matching.points.contents import FoundThings
@@ -94,15 +95,17 @@ class Evaluation:
     ) -> Candidates:
         """Pairs, a point and a condition that holds there, without those that are not so."""
         slot, node, several = self.entries
-        is_open, ascends = self._is_open, (point[1:] >= point[:-1]).all()
-        if is_open is not None and ascends and is_open[condition].all():
-            return Candidates(point, slot[condition], np.ones(len(point), bool), False)
+        if self._is_open is not None:
+            slots = np.empty(len(point), np.int32)
+            if write_open_slots(point, condition, self._is_open, slot, slots):
+                return Candidates(point, slots, np.ones(len(point), bool), False)
         own = node[condition]
         certain = own == CERTAIN
         if certain.all():
             ask = np.zeros(len(point), bool)
             return Candidates(point, slot[condition], ask, bool(several[condition].any()))
         kept = np.flatnonzero(~certain)
+        ascends = (point[1:] >= point[:-1]).all()
         if not ascends or several[condition[kept]].any():
             keys = point[kept].astype(np.int64) << 32 | slot[condition[kept]]
             kept = kept[np.unique(keys, return_index=True)[1]]

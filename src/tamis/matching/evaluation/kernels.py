@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel
-from tamis.arrays.types import Int32s, Int64s, Numbers, Offsets, Ranks, Truths
+from tamis.arrays.types import Flags, Int32s, Int64s, Numbers, Offsets, Ranks, Slots, Truths
 from tamis.matching.evaluation.nodes import EVERY, FOUND, SIDE, SOME, TEST, Nodes
 from tamis.predicates.truth import FALSE, OPEN, TRUE
 
@@ -172,3 +172,17 @@ def request(nodes: Nodes, node: int, point: int, memory: Memory, keys: Int64s, c
         for c in range(nodes.start[n], nodes.start[n + 1]):
             count = request(nodes, nodes.low[c], point, memory, keys, count)
     return count
+
+
+@kernel
+def write_open_slots(
+    point: Int32s, condition: Numbers, is_open: Flags, slot: Slots, slots: Slots
+) -> bool:
+    """Write the slots of conditions that hold for points, if all are open, and points ascend."""
+    last = -1
+    for n in range(len(point)):
+        if point[n] < last or not is_open[condition[n]]:
+            return False
+        last = point[n]
+        slots[n] = slot[condition[n]]
+    return True

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.arrays.jit import kernel, prefetch
-from tamis.arrays.types import Bytes, Float64s, Int32s, Int64s
+from tamis.arrays.types import Bytes, Float64s, Int32s, Int64s, UInt64s
 from tamis.operators.schedules.adaptive import Credits, descending
 from tamis.operators.schedules.graph import Expectation, Graph
 from tamis.operators.schedules.progress import Progress
@@ -61,7 +61,9 @@ def first_turn_alone(progress: Progress, expectation: Expectation, credits: Cred
 
 
 @kernel
-def recount(predicate: Int32s, credits: Credits, undecided: Bytes, turn: TurnAlone) -> None:
+def recount(
+    predicate: Int32s, credits: Credits, undecided: UInt64s | Bytes, turn: TurnAlone
+) -> None:
     """Count the nodes that are undecided, and no others; none is claimed."""
     units, first_edge = credits.by_node, credits.first_edge
     score, counted, free = turn.score, turn.counted, turn.free

@@ -101,9 +101,10 @@ def write_widths(width: Int32s, first_digit: Int32s, left: UInt64s) -> None:
 
 @kernel
 def mark_wanted(first_node: Int32s, undecided: UInt64s, row: Int32s, subscription: Int32s) -> None:
-    """Mark the nodes of pairs as undecided."""
+    """Mark the nodes of pairs as undecided; the rows of a block are numbered from any multiple of
+    ``ROWS`` on."""
     for number in range(len(row)):
-        own, bit = subscription[number], FIRST << np.uint64(row[number])
+        own, bit = subscription[number], FIRST << np.uint64(row[number] % ROWS)
         for n in range(first_node[own], first_node[own + 1]):
             undecided[n] |= bit
 
@@ -112,10 +113,10 @@ def mark_wanted(first_node: Int32s, undecided: UInt64s, row: Int32s, subscriptio
 def write_verdicts(
     first_node: Int32s, progress: Progress, row: Int32s, subscription: Int32s, verdict: Int8s
 ) -> None:
-    """Write what is known of pairs."""
+    """Write what is known of pairs, whose rows are numbered likewise."""
     undecided, yes, failed = progress.open, progress.yes, progress.failed
     for number in range(len(row)):
-        n, bit = first_node[subscription[number]], FIRST << np.uint64(row[number])
+        n, bit = first_node[subscription[number]], FIRST << np.uint64(row[number] % ROWS)
         found = UNDECIDED if undecided[n] & bit else NO
         found = YES if yes[n] & bit else found
         verdict[number] = FAILING if failed[n] & bit else found

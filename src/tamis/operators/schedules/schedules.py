@@ -142,11 +142,13 @@ class Schedule(ABC):
 
     def verdicts(self) -> Int8s:
         """What is known of each wanted pair."""
-        found = []
+        found = np.empty(sum(len(part.row) for part in self._parts), np.int8)
+        start = 0
         for block, part in zip(self.blocks, self._parts):
-            found.append(np.empty(len(part.row), np.int8))
-            write_verdicts(self.graph.first_node, block, *part, found[-1])
-        return np.concatenate(found)
+            end = start + len(part.row)
+            write_verdicts(self.graph.first_node, block, *part, found[start:end])
+            start = end
+        return found
 
 
 def _joined(rounds: list[Round]) -> Round:
@@ -156,9 +158,9 @@ def _joined(rounds: list[Round]) -> Round:
 
 
 def _part(wanted: Demand, first: int, end: int) -> Demand:
-    """What is wanted of some rows, numbered from the first of them."""
+    """What is wanted of some rows."""
     some = slice(*np.searchsorted(wanted.row, np.array((first, end), np.int32)))
-    return Demand(wanted.row[some] - np.int32(first), wanted.subscription[some])
+    return Demand(wanted.row[some], wanted.subscription[some])
 
 
 class History(Schedule):
