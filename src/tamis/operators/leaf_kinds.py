@@ -149,7 +149,7 @@ class CallLeaves(Lockable):
         else:
             given = guarded.call_many(sight.events[row].tolist(), arguments[leaf].tolist())
         if set(map(type, given)) == {bool} and not self._has_columns(leaf):
-            return Results(np.array(given, np.int8), {}, len(given))
+            return Results(np.frombuffer(bytes(given), np.int8).copy(), {}, len(given))
         rows = {
             place: read_result(raw, self._columns.get(number, []), self._most_rows)
             for place, (raw, number) in enumerate(zip(given, leaf.tolist()))
