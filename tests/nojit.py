@@ -46,6 +46,8 @@ SELECTION = {
     "matching.sieve": "matching/sieve/test_sieve.py",
     "matching.sieve.listed": "matching/segments/test_lists.py",
     "operators.estimates": "operators/test_estimates.py",
+    "operators.leaf_kinds": "operators/test_decider.py",
+    "operators.residues": "operators/test_decider.py",
     "operators.schedules": "operators/test_schedules.py",
     "published.boxes": "published/frame/test_comparisons.py",
     "published.clusters": "published/clusters/test_equality_clusters.py",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tamis.operators.formulas import Branch, Leaf
 from tamis.operators.residues import LocalGraph, Residues
 from tamis.operators.schedules.adaptive import UNITS, credits_of, edge_credits
-from tamis.operators.schedules.chains import chain_order, saving
+from tamis.operators.schedules.chains import chain_order, chains_of, ratios_of, saving
 from tamis.operators.schedules.cover import hindsight_cover
 from tamis.operators.schedules.graph import (
     EVERY,
@@ -134,6 +134,21 @@ def test_the_cost_formulas_are_those_of_a_simulation(data: st.DataObject) -> Non
     assert saving(one, other, chance, costs) == pytest.approx(second - first, abs=1e-9)
 
 
+@given(st.lists(st.floats(0.05, 0.95), min_size=5, max_size=5), st.integers(0, 2**31))
+@examples(40)
+def test_the_cost_of_one_chain_is_that_of_a_simulation(chances: list[float], seed: int) -> None:
+    """What it costs to come to a node of a chain, its own cost included: reach / ratio."""
+    chance, costs = np.array(chances), np.random.default_rng(seed).uniform(0.1, 10, 5)
+    graph = graph_of([[0, 1, 2, 3, 4]], 5)
+    expectation = expected(chance, costs)
+    chain = graph.predicate[chains_of(graph, expectation)]
+    ratio, _ = ratios_of(graph, chain, expectation)
+    for place, p in enumerate(chain.tolist()):
+        above = chain[:place].tolist()
+        spent = simulated([above], chance, costs) + costs[p]
+        assert np.prod(chance[above]) / ratio[place] == pytest.approx(spent)
+
+
 def test_chains_under_different_costs_go_by_cost_over_the_chance_to_end() -> None:
     graph = graph_of([[0, 1, 2]], 3)
     expectation = expected(np.array([0.5, 0.1, 0.5]), np.array([1.0, 9.0, 2.0]))
@@ -250,7 +265,7 @@ def test_many_rows(name: str, trees, blocks: int, seed: int, most: int) -> None:
 
 
 @given(st.lists(tree, min_size=1, max_size=5), st.integers(0, 2**31), st.sampled_from([1, 2, 100]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_adaptive_asks_a_row_alone_for_the_same_as_in_a_block(trees, seed: int, most: int) -> None:
     """Scores that are kept up to date are those that are added up again for 64 rows at once."""
     graph = graph_of_trees(trees).graph
