@@ -118,7 +118,9 @@ class _Rest(NamedTuple):
 
     @classmethod
     def of(cls, literals: Iterable[Literal], evaluated: bool) -> _Rest:
-        left = [each for each in dict.fromkeys(literals) if not _is_known(each)]
+        some = list(literals)
+        distinct = dict.fromkeys(some) if len(some) > 1 else some  # a pattern's hash takes a while
+        left = [each for each in distinct if not _is_known(each)]
         tests = [each.predicate for each in left if is_tested(each) or _is_pattern(each)]
         return cls(evaluated, tests, len(tests) < len(left))
 
