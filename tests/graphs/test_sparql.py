@@ -209,7 +209,7 @@ S2 = """{ ?y :author "Arno Jacobsen" ; :conference :SIGMOD . :SIGMOD :year ?x
           FILTER (?x > 1999) FILTER (?y descendant of :Publication) }"""
 
 
-@pytest.mark.parametrize("matcher", ["sieve", "scan"])
+@pytest.mark.parametrize("matcher", ["sieve", "scan", "gtopss"])
 def test_figures_5_and_6(matcher: str) -> None:
     engine = Engine(taxonomy=TAXONOMY, matcher=matcher, prefixes={"": "http://x/"})
     engine.subscribe(PAPER + S1, id="s1")
@@ -220,6 +220,16 @@ def test_figures_5_and_6(matcher: str) -> None:
     assert bindings == {"s1": {"z": 2001}, "s2": {"y": "http://x/paper17", "x": 2001}}
     text = Event({}, graph=read_graph(EVENT.replace("2001", '"2001"')))
     assert engine.match(text) == []  # a plain string is not greater than a number
+
+
+def test_figure_8() -> None:
+    engine = Engine(prefixes={"": "http://x/"})
+    engine.subscribe("{ :A :p ?s . ?s :p :B }", id="join")
+    ends = ("A B", "A C", "A E", "D B", "C B", "E B", "G B")
+    lines = (":{} :p :{} .".format(*each.split()) for each in ends)
+    event = Event({}, graph=read_graph("@prefix : <http://x/> . " + "".join(lines)))
+    found = {each["s"] for each in engine.substitutions("join", event)}
+    assert found == {"http://x/C", "http://x/E"}
 
 
 def test_is_a_reads_the_graph_and_a_taxonomy_that_changes() -> None:
