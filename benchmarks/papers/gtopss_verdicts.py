@@ -9,6 +9,7 @@ from benchmarks.report import number, short
 GTOPSS, SHARED, SPARSE = "gtopss", "gtopss, joins shared", "gtopss, sparse stars"
 STRUCTURE, JOINS = "gtopss, structure", "gtopss, joins and constraints"
 OPS, NAIVE, OURS, ENGINE = "ops", "naive", "ours", "ours, engine"
+ALONE = "ours, joined one by one"
 TRIPLES, OXIGRAPH, PARSED = "ours, from triples", "pyoxigraph", "pyoxigraph, only parsed"
 
 
@@ -25,6 +26,7 @@ def verdicts(results: Results) -> list[Verdict]:
         _beats(results, "9h: OPS outperforms naive search", "far better", OPS, NAIVE, 1),
         _sparse(results),
         _shared(results),
+        _alike(results),
         _beats(results, "ours: ops takes at least 20 × our time", "", OURS, OPS, 20),
         _beats(results, "ours: an ASK each takes at least 1,000 ×", "", OURS, OXIGRAPH, 1_000),
         _default(results, TRIPLES, "by itself"),
@@ -153,6 +155,17 @@ def _shared(results: Results) -> Verdict:
     said = f"{min(ratios):.2f} to {max(ratios):.2f} of the time without"
     why = "a pair that does not join spares whole joins; where all match, asking is added"
     return Verdict(claim, "open question", said, min(ratios) < 0.9, why)
+
+
+def _alike(results: Results) -> Verdict:
+    claim = "ours: subscriptions that differ only in their limits are worth joining once"
+    alone, once = results.line("alike", ALONE), results.line("alike", OURS)
+    if not alone or not once:
+        return not_measured(claim, "open question")
+    ratios = [best(slow) / best(fast) for slow, fast in zip(alone, once)]
+    said = f"{_values(once)} against {_values(alone)} µs at {_places(once)} offers"
+    why = f"{min(ratios):.1f} to {max(ratios):.1f} × faster; each tests its own limit only"
+    return Verdict(claim, "open question", said, min(ratios) > 1, why)
 
 
 def _default(results: Results, name: str, where: str) -> Verdict:
