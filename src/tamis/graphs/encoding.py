@@ -44,12 +44,17 @@ class EncodedPattern(NamedTuple):
 def encode_pattern(pattern: Pattern, number_of: Callable[[str], int]) -> EncodedPattern:
     """The pattern with its terms as ``number_of`` numbers their keys."""
     places: dict[str, int] = {}
+    variables: list[Variable] = []
 
     def encoded(term: Object) -> int:
         if type(term) is Iri:
             return number_of(term.value)
         if type(term) is Variable:
-            return -1 - places.setdefault(term.name, len(places))
+            place = places.get(term.name)
+            if place is None:
+                place = places[term.name] = len(variables)
+                variables.append(term)
+            return -1 - place
         return number_of(key_of(term))  # type: ignore[arg-type]  # it is a literal
 
     edges = tuple(dict.fromkeys([tuple(map(encoded, triple)) for triple in pattern.triples]))
@@ -60,8 +65,7 @@ def encode_pattern(pattern: Pattern, number_of: Callable[[str], int]) -> Encoded
             filters.append(part)
         else:
             constraints.append(constraint)
-    variables = tuple(map(Variable, places))
-    return EncodedPattern(edges, variables, tuple(constraints), tuple(filters))  # type: ignore[arg-type]  # three terms
+    return EncodedPattern(edges, tuple(variables), tuple(constraints), tuple(filters))  # type: ignore[arg-type]  # three terms
 
 
 def _conjuncts(filters: tuple[Expression, ...]) -> Iterator[Expression]:
