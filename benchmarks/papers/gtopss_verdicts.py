@@ -98,7 +98,10 @@ def _size_time(results: Results) -> Verdict:
     spread = max(map(best, nodes)) / min(map(best, nodes))
     rows = ", ".join(number(row.sums) for row in nodes)
     candidates = ", ".join(number(row.comparisons) for row in nodes)
-    why = f"binding tables of {rows} rows; {candidates} candidates"
+    why = (
+        f"binding tables of {rows} rows; {candidates} candidates. With fewer nodes more edges "
+        "touch a variable (of 16 edges 10 with 5 nodes, 4 with 15), so joins are longer"
+    )
     return Verdict(claim, theirs, said, spread < 2, why)
 
 
@@ -203,7 +206,7 @@ def _addition(results: Results, name: str, where: str) -> Verdict:
     if not rows:
         return not_measured(claim, "")
     text = results.line("addition", f"{ENGINE}, a text")
-    why = f"from text {number(best(text[0]))} µs, most of it parsing" if text else ""
+    why = f"from text {number(best(text[0]))} µs, parsing included" if text else ""
     return Verdict(claim, "", f"{number(best(rows[0]))} µs", best(rows[0]) <= 100,
                    "" if name == OURS else why)  # fmt: skip
 
