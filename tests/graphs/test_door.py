@@ -209,6 +209,18 @@ def test_removed_entries_leave_the_index(
     assert {match.id: match.bindings for match in other.matches(TWO)}["new"]["y"].startswith("x:o")
 
 
+def test_all_entries_leave_the_index() -> None:
+    engine = Engine()
+    engine.subscribe_many({f"plain {n}": f"b = {n}" for n in range(3 * door._GONE)})
+    engine.subscribe_many({str(n): f"{{ ?x <x:p> <x:o{n}> }}" for n in range(door._GONE + 1)})
+    for number in range(door._GONE + 1):
+        engine.unsubscribe(str(number))
+    assert engine.match(TWO) == []
+    assert len(door_of(engine)) == 0
+    engine.subscribe("{ ?x <x:p> <x:o7> }", id="new")
+    assert engine.match(TWO) == ["new"]
+
+
 @pytest.mark.parametrize("matcher", ["sieve", "gtopss"])
 def test_what_has_come_and_gone_leaves_nothing_behind(
     matcher: str, monkeypatch: pytest.MonkeyPatch

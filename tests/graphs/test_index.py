@@ -151,6 +151,16 @@ def test_any_changes(data: st.DataObject) -> None:
         check(view, published, then)
 
 
+def test_nothing_is_left() -> None:
+    index = PatternIndex()
+    index.add_many(some_patterns(1_100, 3))
+    index.remove(range(1_100))
+    compacted, kept = index.compacted()
+    assert len(compacted) == len(kept) == len(compacted.numbers) == 0
+    compacted.add(0, _pattern("{ ?a <x:p> ?b }"))
+    assert len(compacted.view().match_graphs([read_graph("<x:a> <x:p> 1 .")]).row) == 1
+
+
 def some_patterns(count: int, seed: int) -> dict[int, Pattern]:
     chosen = random.Random(seed)
     made = {}

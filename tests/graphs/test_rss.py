@@ -98,6 +98,9 @@ def test_refusals() -> None:
     for start in (b"<!DOCTYPE rss>", b'<!ENTITY a "b">'):
         with pytest.raises(EventError, match="at byte 0"):
             items_of(start + RSS2)
+    for encoding in ("utf-16", "utf-32-be"):
+        with pytest.raises(EventError, match="declares a document type"):
+            items_of(f"<!DOCTYPE rss>{RSS2.decode()}".encode(encoding))
     with pytest.raises(EventError, match="not a feed"):
         items_of(b"<html></html>")
     with pytest.raises(LimitError):

@@ -42,6 +42,27 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert by_index(found) == by_oracle(published, known)
 
 
+def test_filters_of_no_variables_and_of_many(tmp_path: Path) -> None:
+    index = PatternIndex()
+    many = " . ".join(f"?a{n} ?b{n} ?c{n}" for n in range(500))
+    texts = [
+        "{ <x:a> <x:p> 1 FILTER (<x:a> != <x:b>) }",
+        "{ <x:a> <x:p> 1 FILTER ('a' in ()) }",
+        f"{{ {many} FILTER (regex(str(?c499), '1')) }}",
+        "{ ?x <x:p> ?y . ?y ?p ?z FILTER (regex(str(?z), '2')) }",
+    ]
+    known = {}
+    for number, text in enumerate(texts):
+        pattern = parse(text)
+        assert isinstance(pattern, Pattern)
+        known[number] = pattern
+        index.add(number, pattern)
+    save_index(tmp_path / "patterns", index)
+    loaded = load_index(tmp_path / "patterns")
+    check(loaded.view(), [read_graph("<x:a> <x:p> 1 ."), read_graph("<x:a> <x:p> <x:b> .")], known)
+    assert loaded.filters == index.filters
+
+
 def test_an_empty_index(tmp_path: Path) -> None:
     save_index(tmp_path / "patterns", PatternIndex())
     loaded = load_index(tmp_path / "patterns")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import LimitError, ParseError
+from tamis.language import patterns as patterns_module
 from tamis.language.parser import parse
 from tamis.language.patterns import read_pattern, read_prefixes
 from tamis.model.limits import Limits
@@ -32,6 +35,74 @@ def read(text: str) -> Pattern:
     pattern, end = read_pattern(text, 0, EX, small_filter)
     assert end == len(text)
     return pattern
+
+
+PIECES = [
+    *(
+        "<x:a>",
+        "<x:a b>",
+        "<a>",
+        "<>",
+        "?x",
+        "$y",
+        "?1",
+        "? x",
+        "ex:b",
+        "ex:b-c",
+        "ex:b.c",
+        "ex:",
+        ":d",
+    ),
+    *(
+        "ex:%41",
+        "ex:é",
+        "ex:b:c",
+        "no:b",
+        "ex.y:b",
+        "a",
+        "A",
+        "a:b",
+        "_:b",
+        "[]",
+        "'t'",
+        "'t'@en",
+        "5",
+    ),
+    *(
+        ".",
+        ". ",
+        " . ",
+        ".5",
+        ";",
+        ",",
+        "}",
+        " ",
+        "\n",
+        "# c\n",
+        "FILTER (?s < 5)",
+        "filter:x",
+        "/",
+    ),
+    *("filter ex:b", "\\", "·", "%", "-", "^^", "(", "?sFILTER (?s < 5)"),
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", " "])), max_size=14))
+def test_plain_triples_are_read_at_a_glance(pieces: list[tuple[str, str]]) -> None:
+    text = "{ ?s ex:p <x:o> . " + "".join(map("".join, pieces)) + " }"
+
+    def outcome() -> object:
+        try:
+            return read_pattern(text, 0, EX, small_filter)
+        except ParseError as error:
+            return str(error)
+        except AssertionError:
+            return "another filter"
+
+    at_a_glance = outcome()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(patterns_module, "_PLAIN_TRIPLE", re.compile("(?!)"))
+        assert outcome() == at_a_glance
 
 
 def triples(text: str) -> list[Triple]:

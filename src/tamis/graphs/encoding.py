@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tamis.graphs.term_syntax import key_of
-from tamis.predicates.expression import And, Comparison, Expression, Pattern
+from tamis.model.rdf_terms import Iri
+from tamis.predicates.expression import And, Comparison, Expression, Object, Pattern
 from tamis.predicates.operands import Constant, Variable
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
@@ -42,17 +43,21 @@ class EncodedPattern(NamedTuple):
 
 def encode_pattern(pattern: Pattern, number_of: Callable[[str], int]) -> EncodedPattern:
     """The pattern with its terms as ``number_of`` numbers their keys."""
-    places: dict[Variable, int] = {}
+    places: dict[str, int] = {}
+    variables: list[Variable] = []
 
-    def encoded(term: object) -> int:
-        if isinstance(term, Variable):
-            return -1 - places.setdefault(term, len(places))
-        return number_of(key_of(term))  # type: ignore[arg-type]
+    def encoded(term: Object) -> int:
+        if type(term) is Iri:
+            return number_of(term.value)
+        if type(term) is Variable:
+            place = places.get(term.name)
+            if place is None:
+                place = places[term.name] = len(variables)
+                variables.append(term)
+            return -1 - place
+        return number_of(key_of(term))  # type: ignore[arg-type]  # it is a literal
 
-    edges = tuple(
-        (encoded(subject), encoded(predicate), encoded(value))
-        for subject, predicate, value in dict.fromkeys(pattern.triples)
-    )
+    edges = tuple(dict.fromkeys([tuple(map(encoded, triple)) for triple in pattern.triples]))
     constraints, filters = [], []
     for part in _conjuncts(pattern.filters):
         constraint = _constraint(part, places)
@@ -60,7 +65,7 @@ def encode_pattern(pattern: Pattern, number_of: Callable[[str], int]) -> Encoded
             filters.append(part)
         else:
             constraints.append(constraint)
-    return EncodedPattern(edges, tuple(places), tuple(constraints), tuple(filters))
+    return EncodedPattern(edges, tuple(variables), tuple(constraints), tuple(filters))  # type: ignore[arg-type]  # three terms
 
 
 def _conjuncts(filters: tuple[Expression, ...]) -> Iterator[Expression]:
@@ -72,7 +77,7 @@ def _conjuncts(filters: tuple[Expression, ...]) -> Iterator[Expression]:
             yield part
 
 
-def _constraint(part: Expression, places: dict[Variable, int]) -> Constraint | None:
+def _constraint(part: Expression, places: dict[str, int]) -> Constraint | None:
     if not isinstance(part, Comparison) or part.ignore_case:
         return None
     left, right = part.left, part.right
@@ -83,7 +88,7 @@ def _constraint(part: Expression, places: dict[Variable, int]) -> Constraint | N
         return None
     if isinstance(value, int) and abs(value) > _EXACT:
         return None
-    return Constraint(places[left], OPERATORS.index(part.operator), float(value))
+    return Constraint(places[left.name], OPERATORS.index(part.operator), float(value))
 
 
 def comparison_of(constraint: Constraint, variables: tuple[Variable, ...]) -> Comparison:

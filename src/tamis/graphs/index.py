@@ -135,7 +135,8 @@ class PatternIndex(Lockable):
         """Take in a whole table, whose patterns have no keys yet."""
         with self._lock:
             count_edges(table.edges, self._counts, 1)
-            self._insert(finished(table, self._counts))
+            if len(table.number):
+                self._insert(finished(table, self._counts))
             self._size += len(table.number)
             self._merge()
 
@@ -198,8 +199,7 @@ class PatternIndex(Lockable):
 
     def _insert(self, segment: PatternTable) -> None:
         name = self._named(segment)
-        most = int(segment.number.max(initial=-1))
-        self._place(most, name, 0)
+        self._place(int(segment.number.max()), name, 0)
         self._where[segment.number] = name << 32 | np.arange(len(segment.number))
         self._segments.append(segment)
 

@@ -53,8 +53,8 @@ class Item(NamedTuple):
 def items_of(document: bytes, *, base: str = "", limits: Limits = LIMITS) -> list[Item]:
     """The items of a feed, of whatever sort it is."""
     check_limit(len(document), limits.document, "bytes in one feed")
-    declared = _DECLARED.search(document)
-    if declared:
+    declared = _DECLARED.search(document) or _DECLARED.search(document.replace(b"\0", b""))
+    if declared:  # in an encoding of one byte a letter, or of two or four
         raise EventError(
             f"the feed declares a document type or an entity at byte {declared.start()}, "
             "which is refused"

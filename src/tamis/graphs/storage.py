@@ -23,12 +23,14 @@ from tamis.graphs.index import Filters, PatternIndex
 from tamis.graphs.table import PatternTable, mark_alike
 from tamis.language.json_form import from_json, to_json
 from tamis.model.limits import LIMITS, Limits
+from tamis.model.rdf_terms import RDF_TYPE, Iri
 from tamis.predicates.expression import Pattern
-from tamis.predicates.operands import Variable
 
 CONTENT = "tamis patterns"
 LAYOUT = 1
 """Another number when the arrays of a table change."""
+_NOTHING = Iri(RDF_TYPE)
+"""Stands where a carrier of filters has no variable."""
 _KEPT = tuple(name for name in PatternTable._fields if name != "alike")
 
 
@@ -88,12 +90,16 @@ def index_of_arrays(
 
 
 def _carrier(given: Filters) -> Pattern:
-    """A pattern that has the filters and, in their order, the variables: JSON knows patterns."""
-    return Pattern(tuple((each, each, each) for each in given.variables), given.filters)
+    """A pattern that has the filters and, in their order, the variables: JSON knows patterns.
+
+    Three variables make a triple, so that it has no more of these than the pattern had.
+    """
+    places = [*given.variables, *[_NOTHING] * (3 - len(given.variables) % 3)]
+    triples = [tuple(places[at : at + 3]) for at in range(0, len(places) - 2, 3)]
+    return Pattern(tuple(triples[: LIMITS.pattern]), given.filters)  # type: ignore[arg-type]  # of three
 
 
 def _filters(form: Any, limits: Limits) -> Filters:
     carrier = from_json(form, limits)
     assert isinstance(carrier, Pattern)
-    variables = tuple(subject for subject, _, _ in carrier.triples if isinstance(subject, Variable))
-    return Filters(carrier.filters, variables)
+    return Filters(carrier.filters, tuple(carrier.variables()))

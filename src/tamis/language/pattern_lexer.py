@@ -8,8 +8,8 @@ from typing import NamedTuple
 from tamis.errors import ParseError
 from tamis.language.lexer import shown
 
-_SKIPPED = r"(?:\s++|\#[^\r\n]*+)*+"
-_IRI = r'<[^\x00-\x20<>"{}|^`\\]*+>'
+SKIPPED = r"(?:\s++|\#[^\r\n]*+)*+"
+IRI = r'<[^\x00-\x20<>"{}|^`\\]*+>'
 _PREFIX = r"(?:[^\W\d_](?:\.*[\w·-])*+)?+"
 _ESCAPED = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]"
 _LOCAL = rf"(?:(?:[\w:]|{_ESCAPED})(?:\.*(?:[\w:·-]|{_ESCAPED}))*+)?+"
@@ -17,8 +17,8 @@ _EXPONENT = r"[eE][+-]?[0-9]+"
 _DOUBLE = rf"[+-]?(?:[0-9]+\.[0-9]*|\.?[0-9]+){_EXPONENT}"
 
 _TOKEN = re.compile(
-    rf"""
-      (?P<iri>{_IRI})
+    rf"""{SKIPPED}(?:
+      (?P<iri>{IRI})
     | (?P<variable>[?$]\w+)
     | (?P<long>\"\"\"|''')
     | (?P<string>"[^"\\\r\n]*+(?:\\.[^"\\\r\n]*+)*+"|'[^'\\\r\n]*+(?:\\.[^'\\\r\n]*+)*+')
@@ -26,17 +26,17 @@ _TOKEN = re.compile(
     | (?P<double>{_DOUBLE})
     | (?P<decimal>[+-]?[0-9]*+\.[0-9]+)
     | (?P<integer>[+-]?[0-9]+)
-    | (?P<blank>_:\w(?:\.*[\w·-])*+|\[{_SKIPPED}\])
+    | (?P<blank>_:\w(?:\.*[\w·-])*+|\[{SKIPPED}\])
     | (?P<name>{_PREFIX}:{_LOCAL})
     | (?P<word>[^\W\d]\w*+)
     | (?P<symbol>\^\^|.)
     | (?P<end>\Z)
-    """,
+    )""",
     re.VERBOSE,
 )
-_SKIP = re.compile(_SKIPPED)
-DECLARATION = re.compile(rf"prefix(?=[\s#]){_SKIPPED}({_PREFIX}):{_SKIPPED}", re.IGNORECASE)
-NAMESPACE = re.compile(_IRI)
+_SKIP = re.compile(SKIPPED)
+DECLARATION = re.compile(rf"prefix(?=[\s#]){SKIPPED}({_PREFIX}):{SKIPPED}", re.IGNORECASE)
+NAMESPACE = re.compile(IRI)
 _STRING_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 _PLAIN_ESCAPES = {
     "t": "\t",
@@ -64,11 +64,11 @@ class Token(NamedTuple):
 
 def next_token(text: str, position: int) -> Token:
     """The token at or after a position; what begins no token is a symbol of one character."""
-    start = skip(text, position)
-    found = _TOKEN.match(text, start)
+    found = _TOKEN.match(text, position)
     assert found is not None  # the last two sorts leave nothing over
-    assert found.lastgroup is not None
-    return Token(found.lastgroup, found[0], start, found.end())
+    sort = found.lastgroup
+    assert sort is not None
+    return Token(sort, found[sort], found.start(sort), found.end())
 
 
 def skip(text: str, position: int) -> int:

@@ -20,12 +20,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from tamis.errors import ParseError, SubscriptionError, suggestion
 from tamis.language.pattern_lexer import (
     DECLARATION,
+    IRI,
     NAMESPACE,
+    SKIPPED,
     Token,
     check_unicode,
     next_token,
@@ -42,6 +44,15 @@ Made = TypeVar("Made")
 
 _LOOKALIKE = re.compile(r"[?$](_+)b")
 _LOCAL_ESCAPE = re.compile(r"\\(.)")
+_PLAIN_TERM = rf"{IRI}|[?$]\w++|[a-zA-Z]\w*+:\w++(?![:.·%\\-])"
+_PLAIN_TRIPLE = re.compile(
+    rf"{SKIPPED}({_PLAIN_TERM}){SKIPPED}({_PLAIN_TERM}|a(?=[\s<?$])){SKIPPED}({_PLAIN_TERM}){SKIPPED}"
+    r"(?:\.(?![0-9])|(?=\}|[fF][iI][lL][tT][eE][rR][\s(]))"
+)
+"""A triple of IRIs, simple names and variables, as most are, with what ends it. It is read at a
+glance; what it does not fit is read token by token, and so is what turns out to be wrong."""
+_KEPT = 16_384
+"""IRIs and variables that are kept, since patterns have many in common."""
 
 _PATH = "a property path"
 _UNSUPPORTED = {
@@ -83,7 +94,7 @@ def read_pattern(
     reader.expect("{")
     filters: list[Expression] = []
     places: list[int] = []
-    while not reader.at("}"):
+    while not reader.ends():
         if reader.at("filter"):
             place = reader.filter_start()
             expression, end = read_filter(text, place)
@@ -98,7 +109,10 @@ def read_pattern(
                 reader.unexpected("'.', ';', ',' or '}'")
     end = reader.token.end
     check_unicode(text, start, end)
-    return _pattern(text, start, reader.triples, filters, places), end
+    triples: Any = reader.triples  # without blank nodes they are what they should be
+    if reader.blanks:
+        triples = _named(text, reader.triples)
+    return _pattern(text, start, tuple(triples), filters, places), end
 
 
 def read_prefixes(text: str) -> tuple[dict[str, str], int]:
@@ -174,6 +188,36 @@ class _Reader:
 
     # Grammar.
 
+    def ends(self) -> bool:
+        """Whether the pattern ends behind the plain triples that stand here."""
+        self.plain_triples()
+        return self.at("}")
+
+    def plain_triples(self) -> None:
+        """Read triples as long as they are plain."""
+        position = start = self.token.start
+        while found := _PLAIN_TRIPLE.match(self.text, position):
+            try:
+                triple = tuple(map(self.plain_term, found.groups()))
+            except (KeyError, SubscriptionError):
+                break  # the other way says what is wrong, and where
+            self.triples.append(triple)  # type: ignore[arg-type]  # they are three
+            check_limit(len(self.triples), self.limits.pattern, "triples of one graph pattern")
+            position = found.end()
+        if position > start:
+            self.move(position)
+
+    def plain_term(self, text: str) -> Iri | Variable:
+        if text[0] == "<":
+            return _iri(text[1:-1])
+        if text[0] in "?$":
+            return _variable(text[1:])
+        if text == "a":
+            return _TYPE
+        prefix, _, local = text.partition(":")
+        namespace = self.prefixes.get(prefix) or PREFIXES[prefix]
+        return _iri(namespace + local)
+
     def filter_start(self) -> int:
         self.advance()
         if self.at("(") or (self.token.sort == "word" and self.next_token().text == "("):
@@ -201,7 +245,7 @@ class _Reader:
     def objects(self, subject: Node) -> None:
         if self.token.text == "a" and self.token.sort == "word":
             self.advance()
-            predicate: Node = Iri(RDF_TYPE)
+            predicate: Node = _TYPE
         else:
             predicate = self.resource("a property", blank=False)
         while True:
@@ -228,7 +272,7 @@ class _Reader:
     def iri(self) -> Iri:
         token = self.advance()
         if token.sort == "iri":
-            return _built(self.text, token.start, Iri, token.text[1:-1])
+            return _built(self.text, token.start, _iri, token.text[1:-1])
         prefix, _, local = token.text.partition(":")
         namespace = self.prefixes.get(prefix, PREFIXES.get(prefix))
         if namespace is None:
@@ -236,11 +280,11 @@ class _Reader:
             declare = f"declare it before the subscription: prefix {prefix[:50]}: <http://…>"
             hint = f"{known} Or {declare}" if known else declare
             raise self.error(f"unknown prefix '{prefix[:50]}:'", token, hint)
-        return _built(self.text, token.start, Iri, namespace + _LOCAL_ESCAPE.sub(r"\1", local))
+        return _built(self.text, token.start, _iri, namespace + _LOCAL_ESCAPE.sub(r"\1", local))
 
     def variable(self) -> Variable:
         token = self.advance()
-        return _built(self.text, token.start, Variable, token.text[1:])
+        return _built(self.text, token.start, _variable, token.text[1:])
 
     def blank(self) -> Blank:
         token = self.advance()
@@ -294,6 +338,11 @@ _TERMS: dict[str, Callable[[_Reader], Node]] = {
 }
 
 
+_TYPE = Iri(RDF_TYPE)
+_iri = lru_cache(maxsize=_KEPT)(Iri)
+_variable = lru_cache(maxsize=_KEPT)(Variable)
+
+
 def _built(text: str, position: int, make: Callable[..., Made], *arguments: object) -> Made:
     """Make a term; what its constructor refuses is an error at the position."""
     try:
@@ -305,16 +354,15 @@ def _built(text: str, position: int, make: Callable[..., Made], *arguments: obje
 def _pattern(
     text: str,
     start: int,
-    nodes: list[tuple[Node, Node, Node]],
+    triples: tuple[Triple, ...],
     filters: list[Expression],
     places: list[int],
 ) -> Pattern:
     """The pattern; a filter that it refuses is an error at the filter's place."""
-    triples = _named(text, nodes)
-    _built(text, start, Pattern, triples)
     try:
         return Pattern(triples, tuple(filters))
     except SubscriptionError as error:
+        _built(text, start, Pattern, triples)
 
         def is_refused(count: int) -> bool:
             try:

@@ -350,6 +350,7 @@ class TermTest(Expression):
 Subject = Iri | Variable
 Object = Iri | RdfLiteral | Variable
 Triple = tuple[Subject, Subject, Object]
+_RESOURCES, _OBJECTS = (Iri, Variable), (Iri, Variable, RdfLiteral)
 
 
 @node
@@ -365,27 +366,27 @@ class Pattern(Expression):
             raise SubscriptionError("a graph pattern needs at least one triple")
         check_limit(len(self.triples), LIMITS.pattern, "triples of one graph pattern")
         for subject, predicate, value in self.triples:
-            if not isinstance(subject, Iri | Variable) or not isinstance(predicate, Iri | Variable):
+            if type(subject) not in _RESOURCES or type(predicate) not in _RESOURCES:
                 raise SubscriptionError("subject and property of a triple are IRIs or variables")
-            if not isinstance(value, Iri | RdfLiteral | Variable):
+            if type(value) not in _OBJECTS:
                 raise SubscriptionError("an object is an IRI, a literal or a variable")
-        bound = {term for triple in self.triples for term in triple if type(term) is Variable}
-        for filter_ in self.filters:
-            _check_filter(filter_, bound)
-        deepest = max((1 + part.depth for part in self.filters), default=0)  # in parentheses
+        deepest = 0
+        if self.filters:
+            bound = {term for triple in self.triples for term in triple if type(term) is Variable}
+            for filter_ in self.filters:
+                _check_filter(filter_, bound)
+            deepest = max(1 + part.depth for part in self.filters)  # in parentheses
         object.__setattr__(self, "depth", nested(deepest))
 
     def children(self) -> Iterator[Expression]:
         return iter(self.filters)
 
     def operands(self) -> Iterator[Operand]:
-        for triple in self.triples:
-            yield from (term for term in triple if isinstance(term, Variable))
+        return (term for triple in self.triples for term in triple if type(term) is Variable)
 
     def variables(self) -> dict[Variable, None]:
         """The variables of the triples, in the order of their first use."""
-        terms = (term for triple in self.triples for term in triple)
-        return dict.fromkeys(term for term in terms if isinstance(term, Variable))
+        return dict.fromkeys(self.operands())  # type: ignore[arg-type]  # they are variables
 
 
 @node

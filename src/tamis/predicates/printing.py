@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 
 from tamis.model.kinds import Value
 from tamis.model.rdf_terms import PREFIXES, RDF_TYPE, XSD, Iri, RdfLiteral
@@ -221,15 +221,15 @@ def _(node: Pattern) -> str:
 
 
 def _property(term: Iri | Variable) -> str:
-    return "a" if term == _TYPE else _rdf(term)
+    return "a" if type(term) is Iri and term.value == RDF_TYPE else _rdf(term)
 
 
 def _rdf(term: Iri | RdfLiteral | Variable) -> str:
     match term:
-        case Variable():
-            return f"?{term.name}"
         case Iri():
             return _compact(term.value)
+        case Variable():
+            return f"?{term.name}"
         case RdfLiteral():
             text = quote(term.lexical, '"')
             if term.language is not None:
@@ -237,10 +237,10 @@ def _rdf(term: Iri | RdfLiteral | Variable) -> str:
             return text if term.datatype == XSD + "string" else f"{text}^^{_compact(term.datatype)}"
 
 
-_TYPE = Iri(RDF_TYPE)
 _NAMESPACES = tuple(PREFIXES.values())
 
 
+@lru_cache(maxsize=16_384)
 def _compact(iri: str) -> str:
     if not iri.startswith(_NAMESPACES):
         return f"<{iri}>"

@@ -68,6 +68,15 @@ def literal_chance(literal: Literal) -> float:
     if isinstance(node, Present):
         return 1.0 if positive else 1.0 - PRESENCE
     if isinstance(node, Pattern) and positive:
-        unknown = min(sum(type(each) is Variable for each in triple) for triple in node.triples)
-        return _EDGES[3 - unknown]
+        return _EDGES[3 - _unknown_places(node)]
     return WINDOW if isinstance(node, IsA) and positive else 1.0
+
+
+def _unknown_places(pattern: Pattern) -> int:
+    """How many variables the triple of a pattern has that has the fewest."""
+    least = 3
+    for s, p, o in pattern.triples:
+        least = min(least, (type(s) is Variable) + (type(p) is Variable) + (type(o) is Variable))
+        if not least:
+            break
+    return least

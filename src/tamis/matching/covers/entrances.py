@@ -15,11 +15,12 @@ def divided(slot: int, cover: Cover, leaves: LeafKinds | None) -> tuple[Cover, l
     if leaves is None:
         return cover, []
     doors = [_door_leaf(condition, leaves) for condition in cover.conditions]
-    if all(leaf is None for leaf in doors):
+    found = [leaf for leaf in doors if leaf is not None]
+    if not found:
         return cover, []
     left = tuple(each for each, leaf in zip(cover.conditions, doors) if leaf is None)
-    found = dict.fromkeys(leaf for leaf in doors if leaf is not None)
-    entries = [Entry(slot, leaf, cover.expression, bool(left)) for leaf in found]
+    distinct = dict.fromkeys(found) if len(found) > 1 else found  # a pattern's hash takes a while
+    entries = [Entry(slot, leaf, cover.expression, bool(left)) for leaf in distinct]
     return cover._replace(conditions=left), entries
 
 

@@ -79,13 +79,13 @@ def costly(cover: Cover, limits: Limits) -> Cost | None:
 
 def _behind(cover: Cover) -> _Rest:
     """What is left to do when a condition holds that does not say all."""
-    return _Rest.of([] if cover.is_whole else _literals(cover.formula), not cover.is_whole)
+    return _NOTHING if cover.is_whole else _Rest.of(_literals(cover.formula), True)
 
 
 def _costs(cover: Cover, behind: _Rest, assumes_presence: bool = False) -> list[float]:
     """What an average event pays for each condition; or one that has all attributes."""
     chances = _Chances(assumes_presence)
-    incomplete = _price_of(Condition(whole=False), behind)
+    incomplete = _price_of(Condition(whole=False), behind) if behind.evaluated else 0.0
     return [
         chances.of(each) * (_price_of(each, behind) if each.whole else incomplete)
         for each in cover.conditions
@@ -118,9 +118,14 @@ class _Rest(NamedTuple):
 
     @classmethod
     def of(cls, literals: Iterable[Literal], evaluated: bool) -> _Rest:
-        left = [each for each in dict.fromkeys(literals) if not _is_known(each)]
+        some = list(literals)
+        distinct = dict.fromkeys(some) if len(some) > 1 else some  # a pattern's hash takes a while
+        left = [each for each in distinct if not _is_known(each)]
         tests = [each.predicate for each in left if is_tested(each) or _is_pattern(each)]
         return cls(evaluated, tests, len(tests) < len(left))
+
+
+_NOTHING = _Rest(False, [], False)
 
 
 def _is_known(literal: Literal) -> bool:
