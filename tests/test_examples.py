@@ -121,8 +121,11 @@ def test_declarative_pipeline(tmp_path: Path) -> None:
     folder = tmp_path / "declarative"
     shutil.copytree(EXAMPLES / "declarative", folder, ignore=shutil.ignore_patterns("__pycache__"))
     spec = folder / "spark-pipeline.yaml"
-    storage = f"storage: {(tmp_path / 'checkpoints').as_uri()}"
-    spec.write_text(re.sub("storage: .*", storage, spec.read_text()))
+    own = (
+        f"storage: {(tmp_path / 'checkpoints').as_uri()}\n"
+        "configuration:\n  spark.connect.grpc.binding.port: '0'"  # other tests need the usual one
+    )
+    spec.write_text(re.sub("storage: .*", own, spec.read_text()))
     run_declared(folder, ensure_java())
     table = pq.read_table(folder / "spark-warehouse" / "matches").to_pylist()
     assert sorted((row["event_id"], row["subscription_id"]) for row in table) == [
