@@ -347,7 +347,7 @@ class Subscriptions(Lockable):
 
         store = self.index.store.copy()
         likely = pc.match_substring_regex(store.texts.all(), _PATTERN)
-        slots = pc.indices_nonzero(likely).to_pylist()
+        slots: list[Any] = pc.indices_nonzero(likely).to_pylist()
         alive = set(store.slots().tolist()) if slots else set()
         found = (self._subscription(store, slot).expression for slot in slots if slot in alive)
         return any(isinstance(node, Pattern) for each in found for node in nodes_within(each))

@@ -189,7 +189,7 @@ class _Filter(NamedTuple):
                 allowed[0] = due
             kept = self._kept(at, starts, allowed)
             former, due = ids[-1].as_py(), int(allowed[-1])
-            yield batch.take(pa.array(kept))
+            yield batch.take(pa.array(kept, pa.int64()))
 
     def _allowed(self, last: pa.Array[Any]) -> Int64s:
         """From when on a subscription may have another match, by the time of its last one."""
