@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
+from tests.ports import CONNECT, reserved
 
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.slow
@@ -115,18 +116,17 @@ def test_protobuf(tmp_path: Path) -> None:
     assert "no JSON: " in rejected
 
 
+@pytest.mark.timeout(600)
 def test_declarative_pipeline(tmp_path: Path) -> None:
     from tamis.spark.session.java import ensure_java
 
     folder = tmp_path / "declarative"
     shutil.copytree(EXAMPLES / "declarative", folder, ignore=shutil.ignore_patterns("__pycache__"))
     spec = folder / "spark-pipeline.yaml"
-    own = (
-        f"storage: {(tmp_path / 'checkpoints').as_uri()}\n"
-        "configuration:\n  spark.connect.grpc.binding.port: '0'"  # other tests need the usual one
-    )
-    spec.write_text(re.sub("storage: .*", own, spec.read_text()))
-    run_declared(folder, ensure_java())
+    storage = f"storage: {(tmp_path / 'checkpoints').as_uri()}"
+    spec.write_text(re.sub("storage: .*", storage, spec.read_text()))
+    with reserved(CONNECT):
+        run_declared(folder, ensure_java())
     table = pq.read_table(folder / "spark-warehouse" / "matches").to_pylist()
     assert sorted((row["event_id"], row["subscription_id"]) for row in table) == [
         ("o2", "large"),
@@ -150,7 +150,7 @@ def run_declared(folder: Path, java: str) -> None:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=420,
         check=False,
     )
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
