@@ -1,6 +1,6 @@
-"""The pipeline on Spark, local[2]: documents, columns, Kafka, shards.
+"""The pipeline on Spark, local[2]: documents, columns, Kafka, changes, shards.
 
-    python -m benchmarks.pipeline [--quick] [--only json|columns|kafka|latency|shards|large]
+    python -m benchmarks.pipeline [--quick] [--only json|columns|kafka|latency|changes|shards|large]
         [--seconds N] [--output FILE.json] [--markdown]
 
 All ways of a figure are timed in one run, and must find the same matches. Kafka's jars are fetched
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import pipeline_documents, pipeline_kafka, pipeline_shards
+from benchmarks import pipeline_changes, pipeline_documents, pipeline_kafka, pipeline_shards
 from benchmarks.report import Run, complain, end_run, markdown_table, rich_table
 from benchmarks.spark import SIZES, Bench
 from tests.jars import SPARK_KAFKA, jars
@@ -26,6 +26,7 @@ FIGURES = {
     "columns": pipeline_documents.columns,
     "kafka": pipeline_kafka.throughput,
     "latency": pipeline_kafka.latency,
+    "changes": pipeline_changes.changes,
     "shards": pipeline_shards.beside_broadcast,
     "large": pipeline_shards.large,
 }

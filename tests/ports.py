@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import random
 import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CONNECT = 15002
+"""Where a local server of Spark Connect listens, whatever else is on this machine."""
 
 
 def free_port() -> int:
@@ -17,3 +25,11 @@ def free_port() -> int:
             except OSError:
                 continue
         return port
+
+
+@contextmanager
+def reserved(port: int) -> Iterator[None]:
+    """A block in which no other test, of any process, has reserved the same port."""
+    with open(Path(tempfile.gettempdir()) / f"tamis-tests-port-{port}", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

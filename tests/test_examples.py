@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import tamis
+from tests.ports import CONNECT, reserved
 
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.slow
@@ -41,8 +44,16 @@ def rows(table: str) -> list[list[str]]:
 
 
 def test_every_example_is_tested() -> None:
-    tested = {"auctions.py", "city_watch.py", "cloudevents.py", "inbox.py", "security_alerts.py"}
-    assert {path.name for path in EXAMPLES.glob("*.py")} == tested
+    tested = {
+        "auctions.py",
+        "city_watch.py",
+        "cloudevents.py",
+        "declarative",
+        "inbox.py",
+        "protobuf.py",
+        "security_alerts.py",
+    }
+    assert {path.name for path in EXAMPLES.glob("[a-z]*")} == tested
 
 
 def test_city_watch(tmp_path: Path) -> None:
@@ -94,6 +105,55 @@ def test_cloudevents(tmp_path: Path) -> None:
     assert "unknown" in rejected
     assert "not valid JSON: expecting value" in rejected
     assert "Binary events match the same: True" in rejected
+
+
+def test_protobuf(tmp_path: Path) -> None:
+    pytest.importorskip("google.protobuf")
+    matches, rejected = shown("protobuf.py", tmp_path).split("reason")
+    pairs = [["o1", "cheap"], ["o2", "red"], ["o3", "large"]]
+    assert [row for row in rows(matches) if len(row) == 2][:3] == pairs
+    assert "unknown" in rejected
+    assert "no JSON: " in rejected
+
+
+@pytest.mark.timeout(600)
+def test_declarative_pipeline(tmp_path: Path) -> None:
+    from tamis.spark.session.java import ensure_java
+
+    folder = tmp_path / "declarative"
+    shutil.copytree(EXAMPLES / "declarative", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    spec = folder / "spark-pipeline.yaml"
+    storage = f"storage: {(tmp_path / 'checkpoints').as_uri()}"
+    spec.write_text(re.sub("storage: .*", storage, spec.read_text()))
+    with reserved(CONNECT):
+        run_declared(folder, ensure_java())
+    table = pq.read_table(folder / "spark-warehouse" / "matches").to_pylist()
+    assert sorted((row["event_id"], row["subscription_id"]) for row in table) == [
+        ("o2", "large"),
+        ("o2", "north"),
+        ("o2", "red"),
+        ("o3", "north"),
+    ]
+    (row,) = pq.read_table(folder / "spark-warehouse" / "rejected").to_pylist()
+    assert row["text"].startswith('{"id": "o4"')
+    assert row["reason"].startswith("no JSON: ")
+
+
+def run_declared(folder: Path, java: str) -> None:
+    """Run a pipeline of Spark Declarative Pipelines by the command of Spark."""
+    source = str(Path(tamis.__file__).parents[1])
+    own = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": java, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [Path(sys.executable).with_name("spark-pipelines"), "run"]
+    result = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": source, **own},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=420,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
 
 
 def test_security_alerts(tmp_path: Path) -> None:

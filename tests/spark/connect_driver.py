@@ -18,6 +18,7 @@ from rich.console import Console
 
 import tamis
 from tamis.spark import Index, Snapshots, match, register, watch
+from tamis.spark.pipeline import EventSource, Parquet, Pipeline
 from tests.spark.oracle import oracle, pairs
 
 SUBSCRIPTIONS = {1: "category = 'Toy' and price < 5", 2: "price >= 100 or tags = 'new'", 3: "true"}
@@ -59,7 +60,11 @@ def main(folder: Path) -> None:
         match(events, table, event_id="ident")
     except tamis.TamisError as error:
         assert "no column 'ident'" in str(error)
-        print("errors", flush=True)
+    source = EventSource("json", str(folder))
+    pipeline = Pipeline(source, dict, [Parquet(str(folder / "out"))], str(folder / "state"))
+    (problem,) = pipeline.check(session)
+    assert "Spark Connect gives no access" in problem
+    print("errors", flush=True)
 
     stream(session, folder)
     print("stream", flush=True)

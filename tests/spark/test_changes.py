@@ -224,12 +224,17 @@ def test_files_that_were_taken_may_go(changes: Path, tmp_path: Path) -> None:
     assert texts(again.index) == {"a": "x = 10", "b": "x = 2"}
 
 
-def test_replacing_for_ever_takes_no_more_room(changes: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [900, 1_100], ids=["one by one", "as columns"])
+def test_replacing_for_ever_takes_no_more_room(changes: Path, tmp_path: Path, count: int) -> None:
+    """Slots are given back now and then, and the columns move with them."""
     snapshots = Snapshots.from_changes(tmp_path / "snapshots", changes)
     sizes = []
     for number in range(12):
-        put(changes / f"{number:02}.ndjson", *(row(f"s{n}", f"x = {number}") for n in range(900)))
+        rows = [row(f"s{n}", f"x = {number}", version=number) for n in range(count)]
+        put(changes / f"{number:02}.ndjson", *rows)
         snapshots.refresh()
         sizes.append(snapshots.file.stat().st_size)
+        assert set(versions(snapshots.index).values()) == {number}
     assert max(sizes) < 5 * sizes[0]
     assert set(texts(snapshots.index).values()) == {"x = 11"}
+    assert versions(Index.open(snapshots.file)) == {f"s{n}": 11 for n in range(count)}

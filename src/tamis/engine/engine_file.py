@@ -93,11 +93,9 @@ def _store_arrays(store: Store) -> dict[str, NDArray[Any]]:
     from tamis.arrays.string_file import string_arrays
     from tamis.arrays.string_table import StringTable, without_rows
 
-    removed = np.fromiter(store.removed(), np.int64)
+    gone = ~store.present()
     ids = store.ids.all()
-    if len(removed):
-        gone = np.zeros(len(ids), bool)
-        gone[removed] = True
+    if gone.any():
         ids = without_rows(ids, gone)
     metadata = {slot: json.dumps(each) for slot, each in sorted(store.metadata.items())}
     return {
@@ -107,7 +105,7 @@ def _store_arrays(store: Store) -> dict[str, NDArray[Any]]:
         "table": StringTable(ids).table,
         "metadata/slots": np.fromiter(metadata, np.int64),
         "disabled": np.array(sorted(store.disabled), np.int64),
-        "removed": removed,
+        "removed": np.flatnonzero(gone),
     }
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tamis.arrays.gathering import StringParts
     from tamis.arrays.string_table import StringTable
+    from tamis.arrays.types import Flags, Int32s
 
 
 EXPRESSIONS = 100_000
@@ -144,12 +145,12 @@ class Strings:
 
     def all(self) -> pa.LargeStringArray:
         """All strings in one array."""
-        import numpy as np
+        import pyarrow as pa
 
         parts, _, tail, _ = self._column
         if len(parts) == 1 and not tail:
             return parts[0].strings
-        return self.take(np.arange(len(self), dtype=np.int32))  # type: ignore[return-value]
+        return pa.concat_arrays([*(part.strings for part in parts), _array(tail)])
 
     @property
     def nbytes(self) -> int:
@@ -247,11 +248,16 @@ class Store:
         self.expressions.pop(slot, None)
         self.disabled.discard(slot)
 
-    def removed(self) -> Iterator[Slot]:
-        """The slots of removed subscriptions."""
-        present = set(self.slots()) if self.waste else set()
-        if self.waste:
-            yield from (slot for slot in range(len(self.ids)) if slot not in present)
+    def present(self) -> Flags:
+        """For each slot that was ever given out, whether its subscription is there."""
+        import numpy as np
+
+        found = np.zeros(len(self.ids), bool)
+        for first, table in self._tables:
+            found[first : first + len(table)] = True
+        found[list(self._removed)] = False
+        found[list(self._live.values())] = True
+        return found
 
     def forget(self, slots: Iterable[Slot]) -> None:
         """Let slots of a frozen part be those of removed subscriptions."""
@@ -280,14 +286,11 @@ class Store:
         if self._live:
             yield from (row for row, id in enumerate(ids.to_pylist()) if id in self._live)
 
-    def slots(self) -> Iterator[Slot]:
+    def slots(self) -> Int32s:
         """The slots of all subscriptions, ascending."""
-        live = list(self._live.values())
-        for first, table in self._tables:
-            yield from (
-                slot for slot in range(first, first + len(table)) if slot not in self._removed
-            )
-        yield from live
+        import numpy as np
+
+        return np.flatnonzero(self.present()).astype(np.int32)
 
     def __len__(self) -> int:
         return self._frozen - len(self._removed) + len(self._live)

@@ -224,7 +224,7 @@ class Subscriptions(Lockable):
             return
         import numpy as np
 
-        left = np.sort(np.fromiter(store.slots(), np.int32))
+        left = store.slots()
         slots = np.full(len(store.ids), -1, np.int32)
         slots[left] = np.arange(len(left))
         other = store.renumbered(left)
@@ -239,9 +239,7 @@ class Subscriptions(Lockable):
         """Give all slots of removed subscriptions back, while the matcher has nothing yet."""
         store = self.index.store
         if store.waste:
-            import numpy as np
-
-            self.use(store.renumbered(np.fromiter(store.slots(), np.int32)), self.reader.schema)
+            self.use(store.renumbered(store.slots()), self.reader.schema)
 
     def _loaded(self, store: Store, setting: Setting) -> Matcher:
         """A matcher with all subscriptions of a store."""
@@ -249,7 +247,7 @@ class Subscriptions(Lockable):
 
         matcher = self._make(setting)
         load = matcher.load()
-        for slot in store.slots():
+        for slot in store.slots().tolist():
             if slot not in store.disabled:
                 load.add(slot, cover_of(setting.expressions(slot)))
         load.install()
@@ -296,7 +294,7 @@ class Subscriptions(Lockable):
         store, matcher = self.index[:2]
         setting = self._new_setting(store, world)
         renumbers = capability(matcher, Renumbers)
-        slots = store.slots() if renumbers is None else renumbers.slots_of_terms()
+        slots = store.slots().tolist() if renumbers is None else renumbers.slots_of_terms()
         expressions = {slot: setting.expressions(slot) for slot in {*slots, *store.disabled}}
         for expression in expressions.values():
             check_supported(expression, world)
@@ -338,7 +336,7 @@ class Subscriptions(Lockable):
 
     def __iter__(self) -> Iterator[Subscription]:
         store = self.index.store.copy()
-        return (self._subscription(store, slot) for slot in store.slots())
+        return (self._subscription(store, slot) for slot in store.slots().tolist())
 
     def __len__(self) -> int:
         return len(self.index.store)
@@ -349,8 +347,8 @@ class Subscriptions(Lockable):
 
         store = self.index.store.copy()
         likely = pc.match_substring_regex(store.texts.all(), _PATTERN)
-        slots = pc.indices_nonzero(likely).to_pylist()
-        alive = set(store.slots()) if slots else set()
+        slots: list[Any] = pc.indices_nonzero(likely).to_pylist()
+        alive = set(store.slots().tolist()) if slots else set()
         found = (self._subscription(store, slot).expression for slot in slots if slot in alive)
         return any(isinstance(node, Pattern) for each in found for node in nodes_within(each))
 
@@ -369,7 +367,7 @@ class Subscriptions(Lockable):
 def _slot(store: Store, id: Any) -> Slot:
     slot = store.slot(id) if isinstance(id, str) else None
     if slot is None:
-        hint = suggestion(str(id), (store.ids[slot] for slot in store.slots()))
+        hint = suggestion(str(id), (store.ids[slot] for slot in store.slots().tolist()))
         message = f"no subscription has the id {id!r}" + (f"; {hint}" if hint else "")
         raise UnknownIdError(message)
     return slot

@@ -1,9 +1,10 @@
 """A pipeline from topic to topic, as a program of its own; it runs until a signal stops it.
 
-    python kafka_driver.py FOLDER BROKER [--once]
+    python kafka_driver.py FOLDER BROKER [--once] [--check]
 
 Events come from ``events``, subscriptions from the compacted topic ``rules``, matches go to
-``matches`` and broken events to ``rejected``.
+``matches`` and broken events to ``rejected``. With ``--check``, says first what is wrong with another
+pipeline.
 """
 
 from __future__ import annotations
@@ -34,6 +35,17 @@ def main(folder: Path, broker: str, *flags: str) -> None:
         events=EventForm(keep=("offset",)),
         rejected_events=Kafka("rejected", servers),
     )
+    if "--check" in flags:
+        absent = {**servers, "subscribe": "event"}
+        nobody = {"kafka.bootstrap.servers": "127.0.0.1:1"}
+        wrong = Pipeline(
+            EventSource("kafka", options=absent),
+            SubscriptionSource("kafka", options={**servers, "subscribe": "rule"}),
+            [Kafka("matches", nobody)],
+            "s3a://nowhere/state",
+        )
+        for problem in wrong.check(session):
+            print(f"problem: {problem}", flush=True)
     print("started", flush=True)
     run = pipeline.run(
         session, once="--once" in flags, told=lambda report: print(report, flush=True)

@@ -8,6 +8,7 @@ FOLDER has ``events`` (files of JSON documents, each a micro-batch) and ``change
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -43,8 +44,13 @@ def main(folder: Path, *settings: str) -> None:
         ),
         rejected_events=Json(str(folder / "rejected")),
     )
+    logging.getLogger("tamis").addHandler(logging.StreamHandler(sys.stdout))
     print("started", flush=True)
-    run = pipeline.run(session, once=True, told=lambda report: print(report, flush=True))
+    try:
+        run = pipeline.run(session, once=True, told=lambda report: print(report, flush=True))
+    except Exception as error:
+        print(f"failed: {error!r}, by {error.__cause__!r}", flush=True)
+        raise
     print(run.summary, flush=True)
     session.stop()
 

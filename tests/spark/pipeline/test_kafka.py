@@ -108,8 +108,16 @@ def changes_take_effect(kafka: Broker, folder: Path) -> None:
     kafka.produce("rules", [rule("tags", None), rule("s1", "n = -1", 2), rule("bad", "x betwen 1")])
     kafka.produce("events", [(b"last", b'{"n": -1, "x": 1, "y": 0, "tags": ["a"]}')])
     before = {key for key, _ in kafka.consume("matches")}
-    with running(*DRIVER, str(folder), kafka.address, "--once") as program:
+    with running(*DRIVER, str(folder), kafka.address, "--once", "--check") as program:
         assert program.wait() == 0, program.output
+        found = [line.removeprefix("problem: ") for line in program.lines if "problem: " in line]
+    places = [line.partition(":")[0] for line in found]
+    assert places == ["folder", "sinks.kafka", "source", "subscriptions"], found
+    assert "no file system 's3a'" in found[0]
+    assert "add 'org.apache.hadoop:hadoop-aws:3." in found[0]
+    assert "Kafka at '127.0.0.1:1' does not answer: " in found[1]
+    assert "there is no topic 'event'; did you mean 'events'?" in found[2]
+    assert "there is no topic 'rule'; did you mean 'rules'?" in found[3]
     new = [(key, value) for key, value in kafka.consume("matches") if key not in before]
     assert [json.loads(key or b"")[1] for key, _ in new] == ["s1"]
     assert json.loads(new[0][1] or b"")["version"] == 2

@@ -153,6 +153,7 @@ class Index:
         keys: list[Any] = as_keys(ids).to_pylist()
         texts: list[Any] = rows[SUBSCRIPTION].to_pylist()
         last = {key: place for place, key in enumerate(keys)}
+        before = self.engine.subscriptions.index.store
         for key, place in last.items():
             if texts[place] is None and key in self.engine:
                 self.engine.unsubscribe(key)
@@ -166,7 +167,8 @@ class Index:
             list(faulty.values()),
             self.id_type,
         )
-        self._align(ids, rows, [place for place in places if place not in faulty])
+        added = self._rows_of(ids, rows, [place for place in places if place not in faulty])
+        self._align(added, moved=self.engine.subscriptions.index.store is not before)
 
     def _own_ids(self, ids: Any) -> pa.Array[Any]:
         try:
@@ -191,8 +193,8 @@ class Index:
                 rows = rows.set_column(place, name, column)
         return rows
 
-    def _align(self, ids: pa.Array[Any], rows: pa.Table, places: list[int]) -> None:
-        """Align the columns with the slots; a row of the changes wins over a previous one."""
+    def _rows_of(self, ids: pa.Array[Any], rows: pa.Table, places: list[int]) -> pa.Table:
+        """Some rows of the changes, with all columns."""
         taken = pa.array(places, pa.int64())
         fields: dict[str, Any] = {SUBSCRIPTION_ID: ids.take(taken)}
         for field in self.columns.schema:
@@ -200,10 +202,21 @@ class Index:
                 fields[field.name] = rows[field.name].take(taken)
             elif field.name not in fields:
                 fields[field.name] = pa.nulls(len(places), field.type)
-        table = pa.concat_tables([pa.table(fields, self.columns.schema), self.columns])
-        found = StringTable(as_keys(table[SUBSCRIPTION_ID])).rows(self.engine.slot_ids())
-        slots: Any = pa.array(found, mask=found < 0)
-        self.columns = table.combine_chunks().take(slots)
+        return pa.table(fields, self.columns.schema)
+
+    def _align(self, added: pa.Table, *, moved: bool) -> None:
+        """Align the columns with the slots; an added row wins over a previous one.
+
+        Slots only grow, unless the engine gave those of removed subscriptions back and moved the
+        others. So mostly the rows there are stay where they are, however many they are.
+        """
+        slots = self.engine.slot_ids()
+        kept = 0 if moved else self.columns.num_rows
+        known = pa.concat_tables([added, self.columns]) if moved else added
+        found = StringTable(as_keys(known[SUBSCRIPTION_ID])).rows(slots.slice(kept))
+        rows: Any = pa.array(found, mask=found < 0)
+        more = known.combine_chunks().take(rows)
+        self.columns = pa.concat_tables([self.columns.slice(0, kept), more]).combine_chunks()
 
     def complaint(self) -> str:
         """A message about the rejected rows."""

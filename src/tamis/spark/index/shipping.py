@@ -85,10 +85,18 @@ def ship(session: SparkSession, index: Index | str | os.PathLike[str]) -> Shippe
 
 
 def withdraw(session: SparkSession, name: str) -> None:
-    """Take an index back from a session, so that a long stream of versions fills no disk."""
+    """Take an index back from a session, so that a long stream of versions fills no disk.
+
+    Spark knows a file by its place on the driver, or on a cluster by an address there. If it were
+    still in the list, executors that start later would ask for it in vain, and fail.
+    """
     _SENT.setdefault(_owner(session), set()).discard(name)
     files: Any = session.sparkContext._jsc.sc().addedFiles().apply("default")
-    files.remove((_folder() / name).as_uri().replace("file:///", "file:/"))
+    places = files.keysIterator()
+    while places.hasNext():
+        place = places.next()
+        if place.endswith(f"/{name}"):
+            files.remove(place)
     (_folder() / name).unlink(missing_ok=True)
 
 

@@ -105,8 +105,9 @@ class Work:
         report.expensive = version.expensive
         with _cached(frame) as cached:
             with _timed(report, "match"):
-                matches, rejected = self._found(frame, version, cached)
-                report.matches, report.rejected = _counts(matches, rejected)
+                found, invalid = self._found(frame, version, cached)
+                report.matches, report.rejected = _counts(found, invalid)
+            matches, rejected = self._parts(found, invalid)
             throttled = self._throttled(matches, version.at, cached, report)
             for name, sink in self.outlets.matches.items():
                 quiet = self.quiet is not None and self.quiet.throttle.affects(name)
@@ -125,8 +126,8 @@ class Work:
 
     def _found(
         self, frame: DataFrame, version: Version, cached: list[DataFrame]
-    ) -> tuple[DataFrame, DataFrame]:
-        """Matches and rejected events."""
+    ) -> tuple[DataFrame, DataFrame | None]:
+        """What matching found, and the events that break the schema, if there is one."""
         invalid = None
         if self.schema is not None:
             frame, invalid = self._validated(frame, cached)
@@ -140,6 +141,10 @@ class Work:
             **self.options,
         ).persist()
         cached.append(found)
+        return found, invalid
+
+    def _parts(self, found: DataFrame, invalid: DataFrame | None) -> tuple[DataFrame, DataFrame]:
+        """Matches and rejected events."""
         matches, rejected = divided(found, self.events.keep)
         rejected = rejected if invalid is None else rejected.unionByName(invalid)
         return matches, rejected.drop(TIME)
@@ -207,13 +212,15 @@ def _reason(error: Exception) -> str:
     return text.splitlines()[0] if text else type(error).__name__
 
 
-def _counts(matches: DataFrame, rejected: DataFrame) -> tuple[int, int]:
-    """How many rows of each; this computes them."""
+def _counts(found: DataFrame, invalid: DataFrame | None) -> tuple[int, int]:
+    """How many matches and rejected events there are; this computes them, in one job."""
     from pyspark.sql import functions
 
-    count = functions.count(functions.lit(1))
-    (first,), (second,) = matches.agg(count).collect(), rejected.agg(count).collect()
-    return first[0], second[0]
+    reason = found[REASON]
+    matches = functions.count_if(reason.isNull())
+    rejected = functions.count_if(reason.isNotNull())
+    (row,) = found.agg(matches, rejected).collect()
+    return row[0], row[1] + (0 if invalid is None else invalid.count())
 
 
 @contextmanager

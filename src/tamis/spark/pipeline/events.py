@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tamis.spark.columns import EVENT_ID, quoted
+from tamis.spark.pipeline.libraries import (
+    SERVERS,
+    missing_file_system,
+    missing_format,
+    unavailable_kafka,
+)
 from tamis.spark.pipeline.settings import Location, Options, local_path
 from tamis.spark.pipeline.throttle import TIME
 
@@ -56,13 +62,22 @@ class EventSource:
             if self.format in ("csv", "xml", "orc") and self.columns is None:
                 yield f"the format {self.format!r} needs columns, such as 'id long, price double'"
         if self.format == _KAFKA:
-            if "kafka.bootstrap.servers" not in self.options:
-                yield "options need 'kafka.bootstrap.servers', such as 'localhost:9092'"
+            if SERVERS not in self.options:
+                yield f"options need {SERVERS!r}, such as 'localhost:9092'"
             chosen = {"subscribe", "subscribePattern", "assign"} & set(self.options)
             if len(chosen) != 1:
                 yield "options need one of 'subscribe', 'subscribePattern' and 'assign'"
         if self.format in TABLES and self.path is None and self.table is None:
             yield f"the format {self.format!r} needs a path or a table"
+
+    def check(self, session: SparkSession) -> Iterator[str]:
+        """What is wrong with it on this Spark."""
+        missing = [*missing_format(session, self.format)]
+        yield from missing
+        if self.path is not None:
+            yield from missing_file_system(session, self.path)
+        if self.format == _KAFKA and not missing:
+            yield from unavailable_kafka(session, self.options, self.options.get("subscribe", ""))
 
     def stream(self, session: SparkSession) -> DataFrame:
         """The stream, with whole events in the column ``document`` if it has documents."""

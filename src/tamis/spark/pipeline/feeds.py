@@ -21,7 +21,14 @@ from tamis.errors import TamisError
 from tamis.spark.columns import ID, SUBSCRIPTION, quoted
 from tamis.spark.index.index import Index
 from tamis.spark.pipeline.change_feeds import ChangeFeed, DeltaTable, IcebergTable
-from tamis.spark.pipeline.libraries import missing_extension, missing_format
+from tamis.spark.pipeline.libraries import (
+    SERVERS,
+    kafka_partitions,
+    missing_extension,
+    missing_file_system,
+    missing_format,
+    unavailable_kafka,
+)
 from tamis.spark.pipeline.settings import Duration, FunctionName, Location, Options, local_path
 from tamis.spark.pipeline.sinks.broker import broker_subscriptions
 from tamis.spark.pipeline.storage import Storage
@@ -37,8 +44,9 @@ from tamis.spark.snapshots.sources import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_LEAST = "kafka.bootstrap.servers"
 _BROKER = "broker"
+_EARLIEST = -2
+"""The first record of a partition, as an offset for Spark's connector."""
 _FEEDING: dict[str, type[DeltaTable] | type[IcebergTable]] = {
     "delta": DeltaTable,
     "iceberg": IcebergTable,
@@ -97,8 +105,8 @@ class SubscriptionSource:
             local = local_path(self.changes)
             if local is not None and not local.is_dir():
                 yield f"there is no directory {self.changes}: create it, or correct the path"
-        if self.format == "kafka" and not {_LEAST, "subscribe"} <= set(self.options):
-            yield f"Kafka needs the options {_LEAST!r} and 'subscribe'"
+        if self.format == "kafka" and not {SERVERS, "subscribe"} <= set(self.options):
+            yield f"Kafka needs the options {SERVERS!r} and 'subscribe'"
         if self.format == _BROKER and not {"address", "key"} <= set(self.options):
             yield "a broker needs the options 'address' and 'key'"
         if self.taxonomy is not None:
@@ -118,8 +126,13 @@ class SubscriptionSource:
 
     def check(self, session: SparkSession) -> Iterator[str]:
         """What is wrong with it on this Spark."""
-        if self.format not in (None, _BROKER):
-            yield from missing_format(session, str(self.format))
+        missing = [] if self.format in (None, _BROKER) else [*missing_format(session, self.format)]
+        yield from missing
+        for place in (self.path, self.changes):
+            if place is not None:
+                yield from missing_file_system(session, place)
+        if self.format == "kafka" and not missing:
+            yield from unavailable_kafka(session, self.options, self.options["subscribe"])
         if self.change_feed and self.format == "delta":
             yield from missing_extension(session)
 
@@ -301,11 +314,20 @@ class CompactedTopic:
 
     def _appended(self, offsets: Mapping[str, Any] | None) -> list[Any]:
         reader = self._session.read.format("kafka").options(**self._options)
-        reader = reader.option("startingOffsets", json.dumps(offsets) if offsets else "earliest")
+        reader = reader.option("startingOffsets", self._start(offsets) if offsets else "earliest")
         frame = reader.load().selectExpr(
             "topic", "partition", "offset", "CAST(key AS STRING) key", "CAST(value AS STRING) value"
         )
         return sorted(frame.collect(), key=lambda row: (row.topic, row.partition, row.offset))
+
+    def _start(self, offsets: Mapping[str, Any]) -> str:
+        """Where to go on: Spark wants to know it of all partitions, also of empty ones."""
+        there = kafka_partitions(self._session, self._options, self._options["subscribe"])
+        found: dict[str, dict[str, int]] = {}
+        for topic, count in there.items():
+            known = offsets.get(topic, {})
+            found[topic] = {str(part): known.get(str(part), _EARLIEST) for part in range(count)}
+        return json.dumps(found)
 
 
 def _after(records: list[Any], offsets: Mapping[str, Any]) -> dict[str, dict[str, int]]:

@@ -25,10 +25,11 @@ from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomy import Taxonomy
 from tamis.spark.columns import check_present, form_of
 from tamis.spark.index.index import Index
+from tamis.spark.index.shipping import is_remote
 from tamis.spark.pipeline.batches import BatchReport, Outlets, Work
 from tamis.spark.pipeline.events import EventForm, EventSource, ShapedEvents, shape
 from tamis.spark.pipeline.feeds import SubscriptionSource
-from tamis.spark.pipeline.libraries import missing_format
+from tamis.spark.pipeline.libraries import missing_file_system
 from tamis.spark.pipeline.run import Run, follow
 from tamis.spark.pipeline.settings import PipelineError, local_path
 from tamis.spark.pipeline.sinks.sink import Sink, target
@@ -118,16 +119,17 @@ class Pipeline:
                 yield f"there is no sink {name!r}; {hint}"
 
     def check(self, session: SparkSession) -> Iterator[str]:
-        """What is wrong with it on this Spark: libraries, columns, subscriptions."""
-        found = False
+        """What is wrong with it on this Spark: libraries, servers, columns."""
+        yield from _placed("folder", missing_file_system(session, self.folder))
+        if is_remote(session):
+            return
         for place, sink in self._all_sinks():
-            for problem in sink.check(session):
-                yield f"{place}: {problem}"
+            yield from _placed(place, sink.check(session))
+        source: list[str] = []
         if isinstance(self.source, EventSource):
-            for problem in missing_format(session, self.source.format):
-                found = True
-                yield f"source: {problem}"
-        if not found:
+            source = [*_placed("source", self.source.check(session))]
+            yield from source
+        if not source:
             yield from self._check_events(session)
         if isinstance(self.subscriptions, SubscriptionSource):
             yield from _placed("subscriptions", self.subscriptions.check(session))

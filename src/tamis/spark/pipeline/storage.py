@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import StorageError, TamisError
-from tamis.spark.index.shipping import is_remote
+from tamis.errors import StorageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,11 +35,6 @@ class Storage:
     """A folder on any file system."""
 
     def __init__(self, session: SparkSession, root: str) -> None:
-        if is_remote(session):
-            raise TamisError(
-                "a pipeline needs a session of its own cluster: Spark Connect gives no access to "
-                "Hadoop's file systems"
-            )
         self.root = root.rstrip("/") or "/"
         self._jvm: Any = session._jvm
         with self._told("open"):

@@ -19,8 +19,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tamis.arrays.types import Int64s
 from tamis.spark.columns import EVENT_ID, SUBSCRIPTION_ID, VERSION, quoted
 from tamis.spark.pipeline.settings import Duration
 from tamis.spark.pipeline.storage import Storage
@@ -175,14 +178,50 @@ class _Filter(NamedTuple):
 
     def __call__(self, batches: Batches) -> Batches:
         former: Any = None
-        last: int | None = None
+        due = 0
         for batch in batches:
-            kept = []
-            rows = zip(*(batch[name].to_pylist() for name in (self.id, self.at, self.last)))
-            for row, (id, at, known) in enumerate(rows):
-                if id != former:
-                    former, last = id, known
-                if last is None or (self.pause is not None and at >= last + self.pause):
-                    kept.append(row)
-                    last = at
+            if not batch.num_rows:
+                continue
+            ids, at = batch[self.id], batch[self.at].to_numpy()
+            starts = np.concatenate(([0], 1 + np.flatnonzero(pc.not_equal(ids[1:], ids[:-1]))))
+            allowed = self._allowed(batch[self.last].take(starts))
+            if ids[0].as_py() == former:
+                allowed[0] = due
+            kept = self._kept(at, starts, allowed)
+            former, due = ids[-1].as_py(), int(allowed[-1])
             yield batch.take(pa.array(kept, pa.int64()))
+
+    def _allowed(self, last: pa.Array[Any]) -> Int64s:
+        """From when on a subscription may have another match, by the time of its last one."""
+        found = self._after(last.fill_null(0).to_numpy())
+        return np.where(last.is_null().to_numpy(zero_copy_only=False), _ALWAYS, found)
+
+    def _after(self, last: Int64s) -> Int64s:
+        return np.full(len(last), _NEVER) if self.pause is None else last + self.pause
+
+    def _kept(self, at: Int64s, starts: Int64s, allowed: Int64s) -> Int64s:
+        """The rows that get through; moves on from when subscriptions are allowed another one.
+
+        All subscriptions take a step at the same time: to their next row that is late enough. A row
+        is found by the number of its subscription and the rank of its time in one.
+        """
+        times = np.unique(at)
+        width = len(times) + 1
+        number = np.zeros(len(at), np.int64)
+        number[starts[1:]] = 1
+        places = np.cumsum(number) * width + np.searchsorted(times, at)
+        ends = np.append(starts[1:], len(at))
+        kept = []
+        waiting = np.arange(len(starts))
+        while len(waiting):
+            wanted = waiting * width + np.searchsorted(times, allowed[waiting])
+            rows = np.searchsorted(places, wanted)
+            is_there = rows < ends[waiting]
+            waiting, rows = waiting[is_there], rows[is_there]
+            allowed[waiting] = self._after(at[rows])
+            kept.append(rows)
+        return np.sort(np.concatenate(kept))
+
+
+_ALWAYS, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+"""Times from which on a subscription may have another match."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import shutil
 import tempfile
 import time
@@ -40,6 +41,9 @@ _KEPT = 2
 """Latest snapshots, and latest batches whose snapshots, are kept; Spark replays only the last."""
 _DEAREST = 10
 """Access keys, and subscriptions without one, that are named as expensive."""
+_PLANNED = 60.0
+"""Seconds for which the expensive subscriptions stay those of a former version: to find them takes
+half a second of a million, as long as 10,000 changes."""
 _RECORDS = 100
 """Latest records that are kept, as many as Spark's own."""
 
@@ -53,7 +57,8 @@ class Version:
     rejected: pa.Table | None
     """What was rejected, in the first batch that sees this version."""
     expensive: Expensive
-    """Those of its subscriptions that an event is expected to cost most."""
+    """The subscriptions that an event is expected to cost most, of this version or of one up to a
+    minute before it."""
     at: int
     """When the micro-batch began, the first time that it ran; in microseconds."""
     seconds: float
@@ -111,7 +116,8 @@ class Versions:
         self._feed = feed
         self._local = Path(tempfile.mkdtemp(prefix="tamis-pipeline-"))
         self._shipped: dict[int, Shipment] = {}
-        self._expensive: tuple[int, Expensive] = (-1, Expensive())
+        self._expensive = Expensive()
+        self._planned = -math.inf
         self.error: Exception | None = None
         """The error of the last look for changes, if it failed; the last version stays in use."""
         for folder in ("snapshots", "batches"):
@@ -144,10 +150,10 @@ class Versions:
         before = self._recorded(batch - 1)
         known = before is not None and before.snapshot == seen.snapshot
         rejected = None if known else self._rejected(seen.snapshot, shipment.index)
-        if self._expensive[0] != seen.snapshot:
-            self._expensive = (seen.snapshot, Expensive.of(shipment.index))
+        if started >= self._planned + _PLANNED:
+            self._expensive, self._planned = Expensive.of(shipment.index), started
         seconds = time.monotonic() - started
-        return Version(seen.snapshot, shipment, rejected, self._expensive[1], seen.at, seconds)
+        return Version(seen.snapshot, shipment, rejected, self._expensive, seen.at, seconds)
 
     def _recorded(self, batch: int) -> _Record | None:
         content = self._storage.read(f"batches/{batch}")

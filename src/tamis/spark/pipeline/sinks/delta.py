@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tamis.spark.pipeline.libraries import missing_format
+from tamis.spark.pipeline.libraries import missing_file_system, missing_format
 from tamis.spark.pipeline.settings import Location, Options
 from tamis.spark.pipeline.sinks.sink import BatchRows
 
@@ -35,6 +35,7 @@ class Delta:
     def check(self, session: SparkSession) -> Iterator[str]:
         """The library may be missing."""
         yield from missing_format(session, "delta")
+        yield from missing_file_system(session, self.path)
 
     def write(self, rows: BatchRows) -> None:
         """Append a batch; Delta ignores one that its log has already (``txnVersion``)."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from tamis.spark.pipeline.libraries import missing_file_system
 from tamis.spark.pipeline.settings import Location, Options, PipelineError, local_path
 from tamis.spark.pipeline.sinks.sink import BATCH, BatchRows
 from tamis.spark.pipeline.storage import Storage
@@ -47,8 +48,8 @@ class _Files:
             yield f"files must be at least 1, not {self.files}"
 
     def check(self, session: SparkSession) -> Iterator[str]:
-        """Nothing can be missing."""
-        yield from ()
+        """The library of the file system may be missing."""
+        yield from missing_file_system(session, self.path)
 
     def write(self, rows: BatchRows) -> None:
         """Write the folder of a batch, unless it is complete."""

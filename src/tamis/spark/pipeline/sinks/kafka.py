@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tamis.spark.columns import quoted
-from tamis.spark.pipeline.libraries import missing_format
+from tamis.spark.pipeline.libraries import SERVERS, missing_format, unavailable_kafka
 from tamis.spark.pipeline.settings import Options
 from tamis.spark.pipeline.sinks.sink import BatchRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SERVERS = "kafka.bootstrap.servers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,9 @@ class Kafka:
             yield f"options need {SERVERS!r}, such as 'localhost:9092'"
 
     def check(self, session: SparkSession) -> Iterator[str]:
-        """The connector may be missing."""
-        yield from missing_format(session, "kafka")
+        """The connector may be missing, or the server unavailable."""
+        missing = [*missing_format(session, "kafka")]
+        yield from missing or unavailable_kafka(session, self.options)
 
     def write(self, rows: BatchRows) -> None:
         """Append the records of a batch; a batch that is run again appends the same ones."""
