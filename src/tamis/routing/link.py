@@ -16,11 +16,11 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
-from tamis.routing.advertisements import Advertisements, Announcement
+from tamis.routing.advertisements import Advertisements, Announcement, Way
 from tamis.routing.filters import Filter
 from tamis.routing.messages import NO_SESSION, Message, Session, Timeouts, Verb
 
@@ -105,16 +105,23 @@ class Link:
         self.has_synced = True
         self._change(now, Verb.SYNCED, (SYNC, ""))
 
-    def publish(self, now: float, id: str, event: Event) -> None:
+    def publish(self, now: float, id: str, event: Event, path: Way) -> None:
         """Send an event, and keep it until it is acknowledged."""
-        self.events[id] = PendingMessage(self.post(Verb.PUBLISH, id=id, event=event), now, now)
+        message = self.post(Verb.PUBLISH, id=id, event=event, path=path)
+        self.events[id] = PendingMessage(message, now, now)
         self._due.append((now, id))
+
+    def correct_path(self, id: str, path: Way) -> None:
+        """Say from the next time on that an event came another way."""
+        waiting = self.events.get(id)
+        if waiting is not None:
+            waiting.message = replace(waiting.message, path=path)
 
     def publish_again(self, now: float) -> None:
         """Send all events that are kept to a neighbour that has begun anew."""
         for id, waiting in list(self.events.items()):
             if (event := waiting.message.event) is not None:
-                self.publish(now, id, event)
+                self.publish(now, id, event, waiting.message.path)
 
     def retry(self, now: float, timing: Timeouts) -> None:
         """Send again what waits for too long."""

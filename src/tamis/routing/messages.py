@@ -45,7 +45,7 @@ class Message:
     id: str = ""
     expression: Expression | None = None
     path: tuple[str, ...] = ()
-    """The brokers that an advertisement has passed, the last one first."""
+    """The brokers that an advertisement or an event has passed, the last one first."""
     event: Event | None = None
 
 

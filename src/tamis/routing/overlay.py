@@ -40,7 +40,7 @@ from tamis.routing.link import ADVERTISEMENT, SUBSCRIPTION, Link
 from tamis.routing.link_table import COVERING, MERGING, MODES, LinkTable, MergePolicy
 from tamis.routing.merging import MergeRules
 from tamis.routing.messages import NO_SESSION, Delivery, Loss, Message, Timeouts, Verb
-from tamis.routing.passage import Passages
+from tamis.routing.passage import Passages, Source
 from tamis.routing.recipients import Recipients
 
 LOCAL = ""
@@ -64,10 +64,12 @@ class Overlay:
         rules: MergeRules | None = None,
         policy: MergePolicy | None = None,
         engine: Engine | None = None,
+        routes: Mapping[str, str] | None = None,
         now: float = 0.0,
     ) -> None:
         """``start`` must be greater after each restart. ``engine`` is an empty one that matches
-        events, for subscriptions that ask a taxonomy."""
+        events, for subscriptions that ask a taxonomy. ``routes`` are those of before the restart
+        (``new_routes``)."""
         if mode not in MODES:
             raise TamisError(f"unknown mode {mode!r}; there are {', '.join(MODES)}")
         self.name = name
@@ -94,7 +96,7 @@ class Overlay:
         self._directed: dict[str, set[str]] = {}
         """By subscription: the links in whose tables it is."""
         self._subscriptions: FilterSet[str] = FilterSet(facts)
-        self._advertisements = Advertisements(facts)
+        self._advertisements = Advertisements(facts, routes if recovering and routes else {})
         self._recipients = Recipients(engine)
         self._passages = Passages()
         self._untold: set[str] = set(self.links)
@@ -145,7 +147,7 @@ class Overlay:
         """Publish an event of a client; ``published`` has its id when it has reached everybody.
         Until then the client keeps it, and publishes it again if this broker restarts."""
         if self._recovering_since is None:
-            self._pass(event_id, Event.of(event), LOCAL, now)
+            self._pass(event_id, Event.of(event), Source(LOCAL, ()), now)
 
     # What neighbours and the clock do.
 
@@ -170,7 +172,7 @@ class Overlay:
         elif message.verb == Verb.PUBLISH:
             assert message.event is not None
             self._tables[link.neighbour].events += 1
-            self._pass(message.id, message.event, link.neighbour, now)
+            self._pass(message.id, message.event, Source(link.neighbour, message.path), now)
         elif message.verb != Verb.HELLO:
             if link.is_new(message):
                 self._apply(link, message)
@@ -312,6 +314,8 @@ class Overlay:
         ):
             self._recovering_since = None
             self._untold.update(self.links)
+            for id, changed in self._advertisements.forget_former().items():
+                self._redirect(id, changed)
         for neighbour in sorted(self._untold):
             link, table = self.links[neighbour], self._tables[neighbour]
             if is_tick or not (table.mode == MERGING and link.has_synced):
@@ -327,25 +331,54 @@ class Overlay:
 
     # Events.
 
-    def _pass(self, id: str, event: Event, origin: str, now: float) -> None:
+    def _pass(self, id: str, event: Event, source: Source, now: float) -> None:
         """Deliver an event, and pass it on."""
-        if self._recovering_since is not None or self._passages.is_under_way(id, origin):
-            if origin != LOCAL:
-                self.links[origin].post(Verb.HELLO)  # it waits for others, but it is not dead
-            return  # it comes again
-        if not self._passages.is_new(id):
+        origin, known = source.origin, self._passages.source(id)
+        assert origin is not None
+        if self._recovering_since is not None:
+            self._put_off(origin)
+        elif self.name in source.path:
+            if known is not None and known.origin == origin:
+                self._passages.redirect(id, known._replace(origin=None))
             self._answer(id, origin)
+        elif known is not None:
+            self._pass_again(id, source, known)
+        elif not self._passages.is_new(id):
+            self._answer(id, origin)
+        else:
+            found = self._recipients.match(event)
+            local = found.pop(LOCAL, [])
+            found.pop(origin, None)
+            if local:
+                clients = sorted(self._client_ids[each] for each in local)
+                self.deliveries.append(Delivery(id, event, clients))
+            towards = sorted(found)
+            for neighbour in towards:
+                self.links[neighbour].publish(now, id, event, (self.name, *source.path))
+            self._answer(id, self._passages.begin(id, source, towards))
+
+    def _pass_again(self, id: str, source: Source, known: Source) -> None:
+        """Take in an event that has come before, and has not arrived everywhere.
+
+        One origin waits for it; others need not. A client of this broker comes first: it keeps the
+        event whatever crashes.
+        """
+        assert source.origin is not None
+        if source.origin != LOCAL and known.origin not in (None, source.origin):
+            self._answer(id, source.origin)
             return
-        found = self._recipients.match(event)
-        local = found.pop(LOCAL, [])
-        found.pop(origin, None)
-        if local:
-            clients = sorted(self._client_ids[each] for each in local)
-            self.deliveries.append(Delivery(id, event, clients))
-        towards = sorted(found)
-        for neighbour in towards:
-            self.links[neighbour].publish(now, id, event)
-        self._answer(id, self._passages.begin(id, origin, towards))
+        if source != known:
+            self._passages.redirect(id, source)
+            for link in self.links.values():
+                link.correct_path(id, (self.name, *source.path))
+            if known.origin != source.origin:
+                self._answer(id, known.origin)
+        self._put_off(source.origin)
+
+    def _put_off(self, origin: str) -> None:
+        """Say that an event waits for others, but that this broker is not dead; it comes again."""
+        if origin != LOCAL:
+            self.links[origin].post(Verb.HELLO)
 
     def _answer(self, id: str, origin: str | None) -> None:
         """Acknowledge an event to where it came from."""
@@ -353,6 +386,15 @@ class Overlay:
             self.published.append(id)
         elif origin is not None:
             self.links[origin].post(Verb.ACKNOWLEDGE, id=id)
+
+    def new_routes(self) -> dict[str, str] | None:
+        """By advertisement: the neighbour that leads to its publisher; None if nothing has changed.
+        Store it before you send what is in ``outbox``, for the next start."""
+        own = self._advertisements
+        if not own.has_new_routes or self._recovering_since is not None:
+            return None
+        own.has_new_routes = False
+        return {id: origin for id, origin in own.routes.items() if origin != LOCAL}
 
     @property
     def is_recovering(self) -> bool:

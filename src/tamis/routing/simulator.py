@@ -37,6 +37,8 @@ class Host:
         self.unpublished: dict[str, Mapping[str, Any]] = {}
         self.stored: dict[str, set[str]] = {}
         """By event, stored once: the subscriptions that it was for."""
+        self.routes: dict[str, str] = {}
+        """By advertisement: the neighbour that leads to its publisher."""
         self.starts = 0
 
 
@@ -85,6 +87,7 @@ class Simulator:
             self._neighbours[name],
             start=host.starts,
             recovering=host.starts > 1,
+            routes=host.routes,
             now=self.now,
             **self._options,
         )
@@ -183,6 +186,8 @@ class Simulator:
     def _collect(self, name: str) -> None:
         """Take what a broker has put out."""
         broker, host = self.brokers[name], self.hosts[name]
+        if (routes := broker.new_routes()) is not None:
+            host.routes = routes
         for message in broker.outbox:
             self.counts[message.verb] += 1
             if self._through_json:
