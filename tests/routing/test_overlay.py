@@ -136,7 +136,7 @@ def test_a_ring_with_chords(mode: str) -> None:
     check_publishing(world, rng, 5, "f")
 
 
-@pytest.mark.parametrize("seed", [5, 11, 33, 43, 46])
+@pytest.mark.parametrize("seed", [5, 11, 43, 46, 75, 78])
 def test_in_a_storm_over_cycles_nothing_is_lost_for_those_who_stay(seed: int) -> None:
     """A broker that returns must keep its routes, and must not wait for an event that waits for
     itself."""
