@@ -25,7 +25,7 @@ from tamis.predicates.valueset import ValueSet
 
 Sides = Mapping[Path, ValueSet]
 MAX_PIECES = 4_096
-"""Boxes that one may be cut into; beyond, a merger is not made."""
+"""Boxes that one may be cut into; beyond, a merger is made only if it is improbable itself."""
 
 
 class Distribution(Protocol):

@@ -13,7 +13,8 @@ A perfect merger matches what its members match and nothing else, whatever kinds
 however many. What an imperfect one matches besides is its *degree*: the share of its matches that
 no member matches, given how events are distributed (``distribution.py``). A merger is made if its
 probability times its degree is within a threshold, the paper's IMT, always measured against the
-original members, so that mergers of mergers do not drift.
+original members, so that mergers of mergers do not drift. A merger whose probability alone is within
+the threshold needs no look at its members.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tamis.predicates.normal import Conjunction
 from tamis.predicates.snapping import closed
 from tamis.predicates.to_expression import expression_of
 from tamis.predicates.valueset import ValueSet
-from tamis.routing.distribution import Distribution, imperfection
+from tamis.routing.distribution import Distribution, imperfection, probability
 from tamis.routing.filters import Filter
 
 Key = TypeVar("Key", bound=Hashable)
@@ -44,8 +45,8 @@ class Merger(Generic[Key]):
 
     filter: Filter
     members: tuple[Key, ...]
-    threshold: float
-    """Its probability times its imperfect degree: 0 if it is perfect."""
+    is_perfect: bool
+    """Whether it matches what its members match, whatever is published."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class MergeRules:
 class _Part(Generic[Key]):
     """A filter, or a merger so far."""
 
-    __slots__ = ("false", "marks", "members", "sides", "written")
+    __slots__ = ("is_perfect", "marks", "members", "sides", "written")
 
     def __init__(
         self, sides: Sides, written: Sides, marks: dict[Path, int], members: tuple[Key, ...]
@@ -77,7 +78,7 @@ class _Part(Generic[Key]):
         self.marks = marks
         """A number for each attribute with its values, the same for equal ones."""
         self.members = members
-        self.false = 0.0
+        self.is_perfect = True
 
     def without(self, path: Path) -> tuple[int, ...]:
         """What is the same in parts that differ in one attribute alone."""
@@ -100,22 +101,31 @@ def mergers_of(
                 for path, values in part.written.items()
             }
             expression = expression_of(Conjunction(sides))
-            found.append(Merger(Filter.of(expression, facts), part.members, part.false))
+            found.append(Merger(Filter.of(expression, facts), part.members, part.is_perfect))
     return found
 
 
 def is_within(
     merger: Filter, members: Sequence[Filter], rules: MergeRules, advertisements: Sequence[Filter]
 ) -> bool:
-    """Whether a merger is good enough under other advertisements than it was made under."""
+    """Whether an imperfect merger is good enough under some advertisements."""
+    return _is_within(_sides(merger), members, rules, _promised(advertisements))
+
+
+def _is_within(
+    merger: Sides, members: Sequence[Filter], rules: MergeRules, promised: Sequence[Sides]
+) -> bool:
     if rules.distribution is None:
-        return True
-    own = [_sides(each) for each in members]
+        return False
+    most = rules.threshold + ROUNDING
     try:
-        measured = imperfection(_sides(merger), own, rules.distribution, _promised(advertisements))
+        if probability([merger], rules.distribution) <= most:
+            return True
+        own = [_sides(each) for each in members]
+        measured = imperfection(merger, own, rules.distribution, promised)
     except LimitError:
         return False
-    return measured.probability * measured.degree <= rules.threshold + ROUNDING
+    return measured.probability * measured.degree <= most
 
 
 class _MergerSearch(Generic[Key]):
@@ -179,7 +189,7 @@ class _MergerSearch(Generic[Key]):
 
     def _joined(self, path: Path, a: _Part[Key], b: _Part[Key]) -> _Part[Key] | None:
         union, written = a.sides[path] | b.sides[path], a.written[path] | b.written[path]
-        is_perfect = a.false == b.false == 0.0
+        is_perfect = a.is_perfect and b.is_perfect
         if union.weight > 1 and not self._rules.sets:
             if self._rules.distribution is None:
                 return None
@@ -213,16 +223,9 @@ class _MergerSearch(Generic[Key]):
 
     def _good_enough(self, part: _Part[Key]) -> _Part[Key] | None:
         """An imperfect merger, if it is within the threshold."""
-        distribution = self._rules.distribution
-        if distribution is None:
-            return None
-        own = [_sides(self._filters[key]) for key in part.members]
-        try:
-            measured = imperfection(part.sides, own, distribution, self._promised)
-        except LimitError:
-            return None
-        part.false = measured.probability * measured.degree
-        return part if part.false <= self._rules.threshold + ROUNDING else None
+        part.is_perfect = False
+        members = [self._filters[key] for key in part.members]
+        return part if _is_within(part.sides, members, self._rules, self._promised) else None
 
 
 def _sides(filter: Filter) -> Sides:
