@@ -13,8 +13,8 @@ A perfect merger matches what its members match and nothing else, whatever kinds
 however many. What an imperfect one matches besides is its *degree*: the share of its matches that
 no member matches, given how events are distributed (``distribution.py``). A merger is made if its
 probability times its degree is within a threshold, the paper's IMT, always measured against the
-original members, so that mergers of mergers do not drift. A merger whose probability alone is within
-the threshold needs no look at its members.
+original members, so that mergers of mergers do not drift. One whose probability alone is within the
+threshold needs no look at its members.
 """
 
 from __future__ import annotations
