@@ -178,6 +178,41 @@ def test_in_a_storm_over_cycles_nothing_is_lost_for_those_who_stay(seed: int) ->
     check_publishing(world, rng, 10, "after")
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(3))
+def test_brokers_that_return_at_once_do_not_wait_for_each_other(mode: str, seed: int) -> None:
+    """Some crash together, at last all; nothing is held back until ``Timeouts.hold``."""
+    rng = random.Random(seed)
+    world = simulator(7, seed, mode, STORM)
+    world.advertise("b0", "adv0", EVERYTHING)
+    world.advertise("b5", "adv1", parse("a > 2"))
+    kept = {}
+    for n in range(12):
+        kept[f"k{n}"] = f"b{n % 7}", random_filter(rng)
+        world.subscribe(kept[f"k{n}"][0], f"k{n}", kept[f"k{n}"][1])
+    world.settle()
+    events = {}
+    for turn, count in enumerate([2, 3, 4, 7]):
+        down = rng.sample(sorted(world.brokers), count)
+        for name in down:
+            world.crash(name)
+        for n in range(4):
+            change(world, rng, 10 * turn + n, set(kept))
+            events[f"e{turn}-{n}"] = random_event(rng)
+            world.publish("b0", f"e{turn}-{n}", events[f"e{turn}-{n}"])
+            world.run(rng.uniform(0.1, 2.0))
+        for name in down:
+            world.start(name)
+            world.run(rng.uniform(0.0, 2.0))
+        world.settle(300.0)
+    assert not world.losses
+    for id, event in events.items():
+        for own, (name, expression) in kept.items():
+            was_stored = own in world.hosts[name].stored.get(id, ())
+            assert was_stored == matches(expression, event), (id, own, name)
+    check_publishing(world, rng, 10, "after")
+
+
 def test_covering_and_merging_send_less() -> None:
     counts, entries = {}, {}
     for mode in MODES:

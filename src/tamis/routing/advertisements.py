@@ -84,10 +84,14 @@ class Advertisements:
         self.has_new_routes = True
         return changed
 
-    def forget_former(self) -> dict[str, list[Filter]]:
-        """Give routes to those whose former ones have not come back; return the filters by id."""
-        self._former.clear()
-        return {id: self._take_nearest(id) for id in self._origins if id not in self.routes}
+    def forget_former(self, origin: str) -> dict[str, list[Filter]]:
+        """Give other routes to those whose former one led to an origin, which does not advertise
+        them any more; return their filters by id."""
+        gone = [id for id, former in self._former.items() if former == origin]
+        for id in gone:
+            del self._former[id]
+        waiting = [id for id in gone if id in self._origins and id not in self.routes]
+        return {id: self._take_nearest(id) for id in waiting}
 
     def _take_nearest(self, id: str) -> list[Filter]:
         origins = self._origins[id]

@@ -27,6 +27,7 @@ from tamis.routing.messages import NO_SESSION, Message, Session, Timeouts, Verb
 Thing = tuple[str, str]
 """``"s"`` or ``"a"``, and the id of a subscription or an advertisement."""
 SUBSCRIPTION, ADVERTISEMENT, SYNC = "s", "a", "!"
+KINDS = ADVERTISEMENT, SUBSCRIPTION
 
 
 @dataclass(slots=True)
@@ -70,8 +71,10 @@ class Link:
         self.subscriptions: dict[str, Filter] = {}
         self.stale: set[Thing] = set()
         """What a neighbour had told before it began anew, and has not repeated yet."""
-        self.is_synced = self.has_synced = False
-        """Whether the neighbour has told all it knows, and whether it was told so."""
+        self.complete: set[str] = set()
+        """The kinds of things of which the neighbour has told all it knows ..."""
+        self.said_complete: set[str] = set()
+        """... and those of which it has been told so."""
         self.heard = self.hello = float("-inf")
         self.dead_since: float | None = None
 
@@ -100,10 +103,27 @@ class Link:
         self._subscribing += verb == Verb.SUBSCRIBE
         self._due.append((now, self.version))
 
-    def sync(self, now: float) -> None:
-        """Say that all has been told."""
-        self.has_synced = True
-        self._change(now, Verb.SYNCED, (SYNC, ""))
+    @property
+    def is_synced(self) -> bool:
+        """Whether the neighbour has told all it knows."""
+        return self.complete.issuperset(KINDS)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the neighbour has been told so."""
+        return self.said_complete.issuperset(KINDS)
+
+    def sync(self, now: float, kind: str) -> None:
+        """Say that all of a kind has been told."""
+        self.said_complete.add(kind)
+        self._change(now, Verb.SYNCED, (SYNC, kind))
+
+    def take_stale(self, kind: str) -> list[str]:
+        """What the neighbour has not repeated of a kind, as it has told all."""
+        self.complete.add(kind)
+        gone = {thing for thing in self.stale if thing[0] == kind}
+        self.stale -= gone
+        return sorted(id for _, id in gone)
 
     def publish(self, now: float, id: str, event: Event, path: Way) -> None:
         """Send an event, and keep it until it is acknowledged."""
@@ -236,7 +256,8 @@ class Link:
         self._heard.clear()
         self._heard_numbers.clear()
         self._floor = 0
-        self.is_synced = self.has_synced = False
+        self.complete.clear()
+        self.said_complete.clear()
         self.stale = {(SUBSCRIPTION, id) for id in self.subscriptions}
         self.stale |= {(ADVERTISEMENT, id) for id in advertisements}
 

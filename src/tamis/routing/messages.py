@@ -23,7 +23,8 @@ class Verb(StrEnum):
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
     SYNCED = "synced"
-    """Everything that the sender knows has been told: what it did not repeat is gone."""
+    """All advertisements, or all subscriptions, that the sender knows have been told: what it did
+    not repeat is gone. The id says which (``link.py``)."""
     PUBLISH = "publish"
     ACKNOWLEDGE = "acknowledge"
 

@@ -36,7 +36,7 @@ from tamis.predicates.facts import NO_FACTS, Facts
 from tamis.routing.advertisements import Advertisements, Way
 from tamis.routing.filter_set import FilterSet
 from tamis.routing.filters import Filter, FilterReader
-from tamis.routing.link import ADVERTISEMENT, SUBSCRIPTION, Link
+from tamis.routing.link import ADVERTISEMENT, KINDS, SUBSCRIPTION, Link
 from tamis.routing.link_table import COVERING, MERGING, MODES, LinkTable, MergePolicy
 from tamis.routing.merging import MergeRules
 from tamis.routing.messages import NO_SESSION, Delivery, Loss, Message, Timeouts, Verb
@@ -159,6 +159,8 @@ class Overlay:
         self._untold.add(link.neighbour)
         link.heard = now
         link.dead_since = None
+        if self._recovering_since is not None:
+            self._untold.update(self.links)
         if message.sender_session > link.peer:
             self._begin(link, message, now)
         if message.receiver_session != link.session:
@@ -202,10 +204,11 @@ class Overlay:
     def _apply(self, link: Link, message: Message) -> None:
         origin = link.neighbour
         if message.verb == Verb.SYNCED:
-            link.is_synced = True
-            for kind, id in list(link.stale):
-                (self._leave if kind == SUBSCRIPTION else self._retract)(id, origin)
-            link.stale.clear()
+            for id in link.take_stale(message.id):
+                (self._leave if message.id == SUBSCRIPTION else self._retract)(id, origin)
+            if message.id == ADVERTISEMENT:
+                for id, changed in self._advertisements.forget_former(origin).items():
+                    self._redirect(id, changed)
         elif message.verb == Verb.UNSUBSCRIBE:
             self._leave(message.id, origin)
         elif message.verb == Verb.UNADVERTISE:
@@ -314,8 +317,9 @@ class Overlay:
         ):
             self._recovering_since = None
             self._untold.update(self.links)
-            for id, changed in self._advertisements.forget_former().items():
-                self._redirect(id, changed)
+            for each in self.links:
+                for id, changed in self._advertisements.forget_former(each).items():
+                    self._redirect(id, changed)
         for neighbour in sorted(self._untold):
             link, table = self.links[neighbour], self._tables[neighbour]
             if is_tick or not (table.mode == MERGING and link.has_synced):
@@ -325,9 +329,24 @@ class Overlay:
             if link.peer == NO_SESSION:
                 continue
             link.tell(now, table.wanted, self._advertisements)
-            if not link.has_synced and not link.waiting and self._recovering_since is None:
-                link.sync(now)
+            for kind in KINDS:
+                if kind not in link.said_complete and not link.waiting and self._knows(link, kind):
+                    link.sync(now, kind)
         self._untold.clear()
+
+    def _knows(self, link: Link, kind: str) -> bool:
+        """Whether this broker knows all of a kind that a neighbour must hear of.
+
+        While it recovers, it waits for what others tell; of this neighbour only for advertisements,
+        which say where subscriptions go. So neighbours that recover together do not wait for each
+        other, unless all of a cycle do.
+        """
+        if self._recovering_since is None:
+            return True
+        others = [each for each in self.links.values() if each is not link]
+        if kind == ADVERTISEMENT:
+            return all(ADVERTISEMENT in each.complete for each in others)
+        return ADVERTISEMENT in link.complete and all(each.is_synced for each in others)
 
     # Events.
 
