@@ -13,8 +13,7 @@ A perfect merger matches what its members match and nothing else, whatever kinds
 however many. What an imperfect one matches besides is its *degree*: the share of its matches that
 no member matches, given how events are distributed (``distribution.py``). A merger is made if its
 probability times its degree is within a threshold, the paper's IMT, always measured against the
-original members, so that mergers of mergers do not drift. One whose probability alone is within the
-threshold needs no look at its members.
+original members, so that mergers of mergers do not drift.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ from tamis.predicates.normal import Conjunction
 from tamis.predicates.snapping import closed
 from tamis.predicates.to_expression import expression_of
 from tamis.predicates.valueset import ValueSet
-from tamis.routing.distribution import Distribution, imperfection, probability
+from tamis.routing import distribution
+from tamis.routing.distribution import Distribution
 from tamis.routing.filters import Filter
 
 Key = TypeVar("Key", bound=Hashable)
@@ -117,15 +117,13 @@ def _is_within(
 ) -> bool:
     if rules.distribution is None:
         return False
-    most = rules.threshold + ROUNDING
+    own = [_sides(each) for each in members]
     try:
-        if probability([merger], rules.distribution) <= most:
-            return True
-        own = [_sides(each) for each in members]
-        measured = imperfection(merger, own, rules.distribution, promised)
+        return distribution.is_within(
+            rules.threshold + ROUNDING, merger, own, rules.distribution, promised
+        )
     except LimitError:
         return False
-    return measured.probability * measured.degree <= most
 
 
 class _MergerSearch(Generic[Key]):
