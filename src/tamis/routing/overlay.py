@@ -39,12 +39,10 @@ from tamis.routing.filters import Filter, FilterReader
 from tamis.routing.link import ADVERTISEMENT, KINDS, SUBSCRIPTION, Link
 from tamis.routing.link_table import COVERING, MERGING, MODES, LinkTable, MergePolicy
 from tamis.routing.merging import MergeRules
-from tamis.routing.messages import NO_SESSION, Delivery, Loss, Message, Timeouts, Verb
-from tamis.routing.passage import Passages, Source
+from tamis.routing.messages import NO_SESSION, Loss, Message, Timeouts, Verb
+from tamis.routing.passage import LOCAL, Source
 from tamis.routing.recipients import Recipients
-
-LOCAL = ""
-"""The origin of what this broker's own clients say."""
+from tamis.routing.relay import Relay
 
 
 class Overlay:
@@ -75,9 +73,6 @@ class Overlay:
         self.name = name
         self._timing = timing or Timeouts()
         self.outbox: list[Message] = []
-        self.deliveries: list[Delivery] = []
-        self.published: list[str] = []
-        """Events of this broker's clients that have reached everybody."""
         self.losses: list[Loss] = []
         self.links: dict[str, Link] = {}
         self._tables: dict[str, LinkTable] = {}
@@ -98,7 +93,8 @@ class Overlay:
         self._subscriptions: FilterSet[str] = FilterSet(facts)
         self._advertisements = Advertisements(facts, routes if recovering and routes else {})
         self._recipients = Recipients(engine)
-        self._passages = Passages()
+        self._relay = Relay(name, self.links, self._recipients, self._client_ids)
+        self.deliveries, self.published = self._relay.deliveries, self._relay.published
         self._untold: set[str] = set(self.links)
         """Neighbours that may have to be told something."""
         self._recovering_since = now if recovering and self.links else None
@@ -147,7 +143,7 @@ class Overlay:
         """Publish an event of a client; ``published`` has its id when it has reached everybody.
         Until then the client keeps it, and publishes it again if this broker restarts."""
         if self._recovering_since is None:
-            self._pass(event_id, Event.of(event), Source(LOCAL, ()), now)
+            self._relay.take(event_id, Event.of(event), Source(LOCAL, ()), now)
 
     # What neighbours and the clock do.
 
@@ -170,11 +166,15 @@ class Overlay:
             if message.version:
                 link.acknowledged(message)
             elif link.events.pop(message.id, None) is not None:
-                self._answer(message.id, self._passages.arrived(message.id, link.neighbour))
+                self._relay.arrived(message.id, link.neighbour)
         elif message.verb == Verb.PUBLISH:
             assert message.event is not None
             self._tables[link.neighbour].events += 1
-            self._pass(message.id, message.event, Source(link.neighbour, message.path), now)
+            if self._recovering_since is None:
+                source = Source(link.neighbour, message.path)
+                self._relay.take(message.id, message.event, source, now)
+            else:
+                link.post(Verb.HELLO)  # the event comes again; this broker is not dead
         elif message.verb != Verb.HELLO:
             if link.is_new(message):
                 self._apply(link, message)
@@ -236,7 +236,7 @@ class Overlay:
         if events or entries:
             self.losses.append(Loss(link.neighbour, events, entries))
         for id in events:
-            self._answer(id, self._passages.arrived(id, link.neighbour))
+            self._relay.arrived(id, link.neighbour)
 
     # Tables.
 
@@ -347,64 +347,6 @@ class Overlay:
         if kind == ADVERTISEMENT:
             return all(ADVERTISEMENT in each.complete for each in others)
         return ADVERTISEMENT in link.complete and all(each.is_synced for each in others)
-
-    # Events.
-
-    def _pass(self, id: str, event: Event, source: Source, now: float) -> None:
-        """Deliver an event, and pass it on."""
-        origin, known = source.origin, self._passages.source(id)
-        assert origin is not None
-        if self._recovering_since is not None:
-            self._put_off(origin)
-        elif self.name in source.path:
-            if known is not None and known.origin == origin:
-                self._passages.redirect(id, known._replace(origin=None))
-            self._answer(id, origin)
-        elif known is not None:
-            self._pass_again(id, source, known)
-        elif not self._passages.is_new(id):
-            self._answer(id, origin)
-        else:
-            found = self._recipients.match(event)
-            local = found.pop(LOCAL, [])
-            found.pop(origin, None)
-            if local:
-                clients = sorted(self._client_ids[each] for each in local)
-                self.deliveries.append(Delivery(id, event, clients))
-            towards = sorted(found)
-            for neighbour in towards:
-                self.links[neighbour].publish(now, id, event, (self.name, *source.path))
-            self._answer(id, self._passages.begin(id, source, towards))
-
-    def _pass_again(self, id: str, source: Source, known: Source) -> None:
-        """Take in an event that has come before, and has not arrived everywhere.
-
-        One origin waits for it; others need not. A client of this broker comes first: it keeps the
-        event whatever crashes.
-        """
-        assert source.origin is not None
-        if source.origin != LOCAL and known.origin not in (None, source.origin):
-            self._answer(id, source.origin)
-            return
-        if source != known:
-            self._passages.redirect(id, source)
-            for link in self.links.values():
-                link.correct_path(id, (self.name, *source.path))
-            if known.origin != source.origin:
-                self._answer(id, known.origin)
-        self._put_off(source.origin)
-
-    def _put_off(self, origin: str) -> None:
-        """Say that an event waits for others, but that this broker is not dead; it comes again."""
-        if origin != LOCAL:
-            self.links[origin].post(Verb.HELLO)
-
-    def _answer(self, id: str, origin: str | None) -> None:
-        """Acknowledge an event to where it came from."""
-        if origin == LOCAL:
-            self.published.append(id)
-        elif origin is not None:
-            self.links[origin].post(Verb.ACKNOWLEDGE, id=id)
 
     def new_routes(self) -> dict[str, str] | None:
         """By advertisement: the neighbour that leads to its publisher; None if nothing has changed.

@@ -19,6 +19,10 @@ MAX_DONE = 100_000
 """Events whose ids are remembered after they were acknowledged."""
 
 
+LOCAL = ""
+"""The origin of what this broker's own clients say."""
+
+
 class Source(NamedTuple):
     """Where an event came from."""
 
