@@ -56,7 +56,8 @@ def compact(
     say(
         f"{len(rows):,} subscriptions: {len(found.covered):,} covered, "
         f"{len(rows) - len(found.covered) - len(found.remaining):,} merged into "
-        f"{len(found.mergers):,}, {len(found.remaining):,} remain; {found.size:,} entries are enough"
+        f"{len(found.mergers):,}, {len(found.remaining):,} remain; "
+        f"{found.size:,} entries are enough"
     )
 
 
