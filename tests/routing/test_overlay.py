@@ -303,6 +303,25 @@ def test_brokers_that_were_given_up_find_their_place_again(mode: str) -> None:
     assert not world.losses
 
 
+@pytest.mark.parametrize("former", ["b1", "b3", "no neighbour any more"])
+def test_a_route_that_does_not_come_back_is_replaced(former: str) -> None:
+    world = Simulator([("b0", "b1"), ("b1", "b2"), ("b2", "b3")], facts=FACTS)
+    world.advertise("b0", "adv", EVERYTHING)
+    world.subscribe("b2", "s", parse("a > 3"))
+    world.settle()
+    host = world.hosts["b2"]
+    (id,) = host.routes
+    assert host.routes == {id: "b1"}
+    host.routes = {id: former}
+    world.crash("b2")
+    world.start("b2")
+    world.settle(50.0)
+    assert host.routes == {id: "b1"}
+    world.publish("b0", "e", {"a": 5})
+    world.settle()
+    assert host.stored == {"e": {"s"}}
+
+
 def test_only_the_broker_that_is_gone_is_given_up() -> None:
     """Those on the way to it hold its event too, and wait without being dead."""
     edges = [("b0", "b1"), ("b1", "b2"), ("b2", "b3")]

@@ -91,7 +91,9 @@ class Overlay:
         self._directed: dict[str, set[str]] = {}
         """By subscription: the links in whose tables it is."""
         self._subscriptions: FilterSet[str] = FilterSet(facts)
-        self._advertisements = Advertisements(facts, routes if recovering and routes else {})
+        former = (routes or {}) if recovering else {}
+        there = {id: neighbour for id, neighbour in former.items() if neighbour in self.links}
+        self._advertisements = Advertisements(facts, there)
         self._recipients = Recipients(engine)
         self._relay = Relay(name, self.links, self._recipients, self._client_ids)
         self.deliveries, self.published = self._relay.deliveries, self._relay.published
