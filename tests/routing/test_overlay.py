@@ -409,6 +409,18 @@ def test_a_taxonomy_is_asked_by_the_engine_that_is_given() -> None:
     assert [each.subscriptions for each in ends["b1"].deliveries] == [["s"]]
 
 
+NESTED = [
+    "a < 7",
+    "a < 5",
+    "a < 3",
+    "a = 5",
+    "a < 5 and b > 2",
+    "b > 2",
+    "b > 4",
+    "b > 4 and c = 1",
+]
+
+
 class Story(RuleBasedStateMachine):
     """Whatever clients, brokers and the network do, in any order.
 
@@ -431,19 +443,20 @@ class Story(RuleBasedStateMachine):
         self.standing: dict[str, str] = {}
         self.meanwhile: dict[str, dict[str, int]] = {}
 
-    @rule(seed=st.integers(0, 999), where=st.integers(0, 3))
-    def subscribe(self, seed: int, where: int) -> None:
+    @rule(text=st.sampled_from(NESTED), where=st.integers(0, 3), events=st.integers(0, 6))
+    def subscribe(self, text: str, where: int, events: int) -> None:
         self.serial += 1
-        expression = random_filter(random.Random(seed))
-        self.world.subscribe(f"b{where}", f"s{self.serial}", expression)
+        self.world.subscribe(f"b{where}", f"s{self.serial}", parse(text))
+        self.publish_meanwhile(events)
 
-    @rule(where=st.integers(0, 3), which=st.integers(0, 5))
-    def unsubscribe(self, where: int, which: int) -> None:
+    @rule(where=st.integers(0, 3), which=st.integers(0, 5), events=st.integers(0, 6))
+    def unsubscribe(self, where: int, which: int, events: int) -> None:
         there = list(self.world.hosts[f"b{where}"].subscriptions)
         if there:
             id = there[which % len(there)]
             self.world.unsubscribe(f"b{where}", id)
             self.standing.pop(id, None)
+        self.publish_meanwhile(events)
 
     @rule(where=st.integers(0, 3))
     def crash_or_return(self, where: int) -> None:
@@ -458,11 +471,12 @@ class Story(RuleBasedStateMachine):
     def wait(self, duration: float) -> None:
         self.world.run(duration)
 
-    @rule()
-    def publish_meanwhile(self) -> None:
-        self.serial += 1
-        event = self.meanwhile[f"m{self.serial}"] = random_event(self.rng)
-        self.world.publish("b0", f"m{self.serial}", event)
+    def publish_meanwhile(self, count: int) -> None:
+        for _ in range(count):
+            self.serial += 1
+            event = self.meanwhile[f"m{self.serial}"] = random_event(self.rng)
+            self.world.publish("b0", f"m{self.serial}", event)
+            self.world.run(0.3)
 
     @rule()
     def publish(self) -> None:
