@@ -116,7 +116,8 @@ def is_within(
     most = sum(probability([each], distribution) for each in wanted)
     if whole * _degree(base, most) > threshold:
         return False
-    return whole * _degree(base, probability(wanted, distribution)) <= threshold
+    measured = imperfection(merger, members, distribution, advertisements)
+    return measured.probability * measured.degree <= threshold
 
 
 def _published(
