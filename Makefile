@@ -55,7 +55,7 @@ soak: install  ## the long seeded runs that the suite samples; SEED=n for anothe
 	@$(BIN)/python -m tests.soak --seed $(SEED)
 	@TAMIS_SOAK=20 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/spark/test_crashes.py tests/spark/pipeline/test_crashes.py tests/spark/pipeline/test_kafka.py
 	@TAMIS_SOAK=100 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/server/test_fuzz.py tests/server/test_schemathesis.py
-	@TAMIS_SOAK=1 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/routing/test_large_overlays.py
+	@TAMIS_SOAK=1 SEED=$(SEED) $(BIN)/python -m pytest --timeout 0 tests/routing/test_overlay.py tests/routing/test_large_overlays.py
 
 clean:  ## remove the environment and all caches
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage htmlcov dist

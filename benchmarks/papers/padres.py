@@ -32,6 +32,7 @@ from benchmarks.papers.padres_verdicts import (
     CACHED,
     COVERING,
     IMPERFECT,
+    INSERTED,
     LEARNED,
     MBD_NAME,
     NAIVE,
@@ -50,6 +51,7 @@ from benchmarks.report import short
 from tamis.arrays.types import Numbers
 from tamis.engine.engine import Engine
 from tamis.language.parser import parse
+from tamis.matching.boxes.layout import Boxes
 from tamis.published.boxes import BoxTable, Points
 from tamis.published.index import Index
 from tamis.published.mbd.attribute_order import learned_order
@@ -78,6 +80,8 @@ class Sizes:
     merged: int
     """Subscriptions of figures 14 and 15."""
     thresholds: tuple[float, ...]
+    few: int
+    """Subscriptions of figure 15 once more, so few that many events are wanted by nobody."""
     below: int
     """Subscriptions below a coverer that goes."""
     overlay: tuple[int, int]
@@ -86,8 +90,10 @@ class Sizes:
 
 
 FULL = Sizes(200_000, (50_000, 100_000, 200_000, 1_000_000), 200, 100_000,
-             (0.0, 0.02, 0.05, 0.1, 0.15, 0.3, 1.0), 10_000, (100, 10_000))  # fmt: skip
-QUICK = Sizes(10_000, (5_000, 10_000), 50, 5_000, (0.0, 0.1, 1.0), 2_000, (20, 1_000))
+             (0.0, 0.02, 0.05, 0.1, 0.15, 0.3, 1.0), 10_000, 10_000, (100, 10_000))  # fmt: skip
+QUICK = Sizes(10_000, (5_000, 10_000), 50, 5_000, (0.0, 0.1, 1.0), 1_000, 2_000, (20, 1_000))
+FINE = (0.0, 0.0001, 0.001, 0.01, 0.1)
+"""Thresholds of figure 15 with few subscriptions."""
 
 
 def _figures() -> Iterable[Figure]:
@@ -102,6 +108,8 @@ def _figures() -> Iterable[Figure]:
                  is_share=True)  # fmt: skip
     yield Figure("15", "Figure 15: events passed on against IMT", "IMT", "events", "evaluated",
                  is_share=True)  # fmt: skip
+    yield Figure("15-few", "Figure 15 with few subscriptions: events passed on", "IMT", "events",
+                 "evaluated", is_share=True)  # fmt: skip
     yield Figure("15-entries", "Figure 15 by entry: mergers that an event matches", "IMT",
                  "entries", "evaluated", is_share=True)  # fmt: skip
     yield Figure("messages", "Messages of an overlay", up=MESSAGES, value="evaluated", is_bars=True)
@@ -228,7 +236,25 @@ def insertions(n: int, sizes: Sizes) -> list[Measurement]:
         found.append(Measurement("13", name, n, n, INSERTION, micro * min(times),
                                  micro * max(times), len(queries), comparisons=steps))  # fmt: skip
     assert len(answers) == 1, "ways to find what covers disagree"
+    coverer = DiagramCoverer(diagrams)
+    coverer.relate(queries[0])
+    times = timed(partial(_insert_all, coverer, diagrams, boxes, new))
+    found.append(Measurement("13", INSERTED, n, n, INSERTION, 1e6 / len(queries) * times[0],
+                             1e6 / len(queries) * times[0], len(queries)))  # fmt: skip
     return found
+
+
+def _insert_all(coverer: DiagramCoverer, diagrams: MBD, table: BoxTable, new: Boxes) -> None:
+    """Ask, remove what is covered, and add what is not, with the cache that follows."""
+    start, slot = np.zeros(2, np.int64), np.zeros(1, np.int32)
+    for a, b in pairwise(new.start.tolist()):
+        sides = Sides(new.axis[a:b], new.low[a:b], new.high[a:b])
+        answer = coverer.relate(sides)
+        if not answer.is_covered:
+            diagrams.remove(answer.boxes)
+            table.remove(answer.boxes)
+            start[1] = b - a
+            diagrams.add(table.add(Boxes(start, *sides, slot)))
 
 
 def _relate_all(coverer: DiagramCoverer, queries: list[Sides]) -> None:
@@ -284,6 +310,19 @@ def thresholds(sizes: Sizes) -> list[Measurement]:
     return found
 
 
+def few_subscriptions(sizes: Sizes) -> list[Measurement]:
+    """Figure 15 where many events are wanted by nobody."""
+    own = routing_set(SET_A, sizes.few)
+    covered = own.select(covered_away(own))
+    points = points_of_labels(publications(own.values, 20 * sizes.sample))
+    found = []
+    for threshold in FINE:
+        for name, boxes in (("wanted", covered), ("passed on", merge(covered, threshold).boxes)):
+            events = len(np.unique(_hits(boxes, points)[0]))
+            found.append(_counted("15-few", name, sizes.few, threshold, events, ENTRIES))
+    return found
+
+
 def _hits(own: RoutingSet, points: Points) -> tuple[Numbers, Numbers]:
     """Events and the subscriptions of a table that they match."""
     chunks = list(index_of(MBD, own).stab(points))
@@ -313,6 +352,7 @@ def steps(sizes: Sizes) -> list[Step]:
               for n in sizes.insertions]  # fmt: skip
     found.append(Step(("removal",), "removal of a coverer", partial(removal, sizes)))
     found.append(Step(("14", "15", "15-entries"), "thresholds", partial(thresholds, sizes)))
+    found.append(Step(("15-few",), "few subscriptions", partial(few_subscriptions, sizes)))
     found.append(Step(("messages",), "overlay", partial(messages, sizes)))
     return found
 

@@ -50,7 +50,7 @@ SIZES = {
         engine=(60, 30), batch=20, events=3,
     ),
     "padres": padres.Sizes(
-        count=400, insertions=(200, 400), sample=20, merged=300, thresholds=(0.0, 0.1, 1.0),
+        count=400, insertions=(200, 400), sample=20, merged=300, thresholds=(0.0, 0.1, 1.0), few=80,
         below=50, overlay=(5, 60), repeats=1,
     ),
     "gtopss": gtopss.Sizes((20, 40), 40, (FEW * 10, FEW * 20), 5, 5, 0.001),

@@ -75,6 +75,7 @@ def test_events_cross_a_link(tmp_path: Path) -> None:
 
         eventually(crossed)
         assert [each.is_connected for each in a.links()] == [True]
+        eventually(lambda: list(a._state.routes().values()) == ["b"])  # for its next start
 
 
 def test_a_link_over_tls(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_report(tmp_path: Path, run: Run) -> None:
         "cheap, nine: merged into price <= 9",
     ]
     assert result.stderr == (
-        "tamis: 4 subscriptions: 1 covered, 2 in 1 mergers, 1 remain; 2 entries are enough\n"
+        "tamis: 4 subscriptions: 1 covered, 2 merged into 1, 1 remain; 2 entries are enough\n"
     )
     result = run("compact", str(file), "--format", "json")
     assert [json.loads(line) for line in result.stdout.splitlines()] == [

@@ -102,6 +102,14 @@ def test_mergers_are_checked_again_when_advertisements_change() -> None:
     assert wanted(own) == {"a > 5", "a = 3"}
 
 
+def test_perfect_mergers_stay_whatever_is_advertised() -> None:
+    """Nothing is known of how z is distributed."""
+    own = table(MergeRules(0.1, distribution=UNIFORM))
+    assert add(own, "z < 5", "z = 5") == {"z <= 5"}
+    own.recheck(lambda: [Filter.of(parse("z > 5"), FACTS)])
+    assert wanted(own) == {"z <= 5"}
+
+
 @pytest.mark.parametrize("rules", [MergeRules(), MergeRules(0.05, distribution=UNIFORM)])
 @examples(25)
 @given(seed=st.integers(0, 10_000))

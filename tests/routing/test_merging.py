@@ -11,6 +11,7 @@ from tamis.bindings.evaluation import Trial, World
 from tamis.language.parser import parse
 from tamis.model.events.event import Event
 from tamis.predicates.facts import NO_FACTS, Facts, KnownFacts
+from tamis.routing import distribution
 from tamis.routing.distribution import MAX_PIECES, UniformIntegers, imperfection
 from tamis.routing.filters import Filter
 from tamis.routing.merging import MergeRules, mergers_of
@@ -94,6 +95,17 @@ def test_degrees_are_exact(seed: int) -> None:
         within = count(adverts, events)
         degree = 1 - len(count(members, within)) / len(within)
         assert imperfection(everything, own, UNIFORM, promised).degree == pytest.approx(degree)
+
+
+def test_an_improbable_merger_may_have_any_number_of_members(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its degree is not measured: it falls into too many pieces."""
+    monkeypatch.setattr(distribution, "MAX_PIECES", 0)
+    texts = [f"a = 1 and b = {n}" for n in (0, 2, 4)]
+    assert merged(texts, INTEGERS, threshold=0.08, distribution=UNIFORM) == []
+    found = merged(texts, INTEGERS, threshold=5 / 36, distribution=UNIFORM)
+    assert found == ["a = 1 and b between 0 and 4"]
 
 
 def test_nothing_advertised_is_no_imperfection() -> None:

@@ -62,3 +62,4 @@ def check_publishing(simulator: Simulator, rng: random.Random, count: int, tag: 
     simulator.settle()
     for id, event in events.items():
         assert stored(simulator, id) == expected(simulator, event), (id, event)
+    assert not simulator.delivered_twice

@@ -68,11 +68,16 @@ class Links:
         recovering: bool,
         publish: Callable[[list[Publication], Identity], Any],
         forget: Callable[[list[int]], Any],
+        remember: Callable[[dict[str, str]], Any],
+        routes: dict[str, str],
         hold: float,
     ) -> None:
-        """``publish`` stores events and returns a future, ``forget`` removes outgoing ones."""
+        """``publish`` stores events and returns a future, ``forget`` removes outgoing ones,
+        ``remember`` stores ``routes`` for the next start."""
         self.name, self._state = name, state
-        self._publish, self._forget = publish, forget
+        self._publish, self._forget, self._remember = publish, forget, remember
+        self._new_routes: dict[str, str] | None = None
+        """Routes that are not stored yet."""
         self.tenant = state.settings.link_tenant
         self._identity = Identity(self.tenant, frozenset({Role.PUBLISH}), OVERLAY, "overlay")
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -91,6 +96,7 @@ class Links:
             recovering=recovering,
             timing=Timeouts(retry=1.0, dead=10.0, hold=hold),
             engine=state.catalog.new_engine(),
+            routes=routes,
             now=time.monotonic(),
         )
         self._thread = threading.Thread(target=self._run, name="tamis-links", daemon=True)
@@ -252,6 +258,11 @@ class Links:
             done = [int(id.removeprefix(mine)) for id in overlay.published if id.startswith(mine)]
             self._forget(done).result()
             overlay.published.clear()
+        if (routes := overlay.new_routes()) is not None:
+            self._new_routes = routes
+        if self._new_routes is not None:
+            self._remember(self._new_routes).result()
+            self._new_routes = None
         for loss in overlay.losses:
             log.error("given up on %s: %d events", loss.neighbour, len(loss.events))
         overlay.losses.clear()

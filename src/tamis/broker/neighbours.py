@@ -45,6 +45,8 @@ class Neighbours:
             recovering=was_linked,
             publish=publish,
             forget=lambda events: writer.submit(outgoing.remove, events),
+            remember=lambda routes: writer.submit(self._state.remember_routes, routes),
+            routes=self._state.routes(),
             hold=settings.link_hold,
         )
         outgoing.notify = self._links.published

@@ -60,6 +60,18 @@ class State:
         self.set_meta(transaction.database, "linked", "yes")
         return [(self.next(), bool(rows)) for _ in requests]
 
+    def remember_routes(
+        self, transaction: Transaction, requests: list[dict[str, str]]
+    ) -> list[None]:
+        """Store the neighbours that lead to the publishers of advertisements."""
+        self.set_meta(transaction.database, "routes", json.dumps(requests[-1]))
+        return [None for _ in requests]
+
+    def routes(self) -> dict[str, str]:
+        """The neighbours that led to the publishers of advertisements when this broker stopped."""
+        found = json.loads(self.meta("routes", "{}"))
+        return {str(id): str(neighbour) for id, neighbour in found.items()}
+
     def meta(self, name: str, default: str) -> str:
         """A setting that the store keeps."""
         rows = self.database.read("select value from meta where name = ?", (name,))

@@ -55,8 +55,9 @@ def compact(
     (_write_json if format is ReportFormat.JSON else _write_text)(found)
     say(
         f"{len(rows):,} subscriptions: {len(found.covered):,} covered, "
-        f"{len(rows) - len(found.covered) - len(found.remaining):,} in {len(found.mergers):,} "
-        f"mergers, {len(found.remaining):,} remain; {found.size:,} entries are enough"
+        f"{len(rows) - len(found.covered) - len(found.remaining):,} merged into "
+        f"{len(found.mergers):,}, {len(found.remaining):,} remain; "
+        f"{found.size:,} entries are enough"
     )
 
 

@@ -25,7 +25,7 @@ from tamis.predicates.valueset import ValueSet
 
 Sides = Mapping[Path, ValueSet]
 MAX_PIECES = 4_096
-"""Boxes that one may be cut into; beyond, a merger is not made."""
+"""Boxes that one may be cut into; beyond, a merger is made only if it is improbable itself."""
 
 
 class Distribution(Protocol):
@@ -93,14 +93,51 @@ def imperfection(
 ) -> Imperfection:
     """The probability and the imperfect degree of a merger."""
     whole = probability([merger], distribution)
-    promised = [common for each in advertisements if (common := _common(merger, each)) is not None]
+    base, wanted = _published(merger, members, distribution, advertisements)
+    return Imperfection(whole, _degree(base, probability(wanted, distribution)))
+
+
+def is_within(
+    threshold: float,
+    merger: Sides,
+    members: Sequence[Sides],
+    distribution: Distribution,
+    advertisements: Sequence[Sides] = (),
+) -> bool:
+    """Whether the probability of a merger times its degree is within a threshold.
+
+    Most mergers are so improbable that their members do not matter, or so much more probable than
+    all their members together that it does not matter how these overlap.
+    """
+    whole = probability([merger], distribution)
+    if whole <= threshold:
+        return True
+    base, wanted = _published(merger, members, distribution, advertisements)
+    most = sum(probability([each], distribution) for each in wanted)
+    if whole * _degree(base, most) > threshold:
+        return False
+    measured = imperfection(merger, members, distribution, advertisements)
+    return measured.probability * measured.degree <= threshold
+
+
+def _published(
+    merger: Sides,
+    members: Sequence[Sides],
+    distribution: Distribution,
+    advertisements: Sequence[Sides],
+) -> tuple[float, Sequence[Sides]]:
+    """How likely an event that is published matches a merger, and the boxes of those that match a
+    member."""
     if not advertisements:
-        base, wanted = whole, probability(members, distribution)
-    else:
-        pairs = [_common(member, each) for member in members for each in promised]
-        base = probability(promised, distribution)
-        wanted = probability([pair for pair in pairs if pair is not None], distribution)
-    return Imperfection(whole, max(0.0, 1.0 - wanted / base) if base > 0 else 0.0)
+        return probability([merger], distribution), members
+    promised = [common for each in advertisements if (common := _common(merger, each)) is not None]
+    pairs = [_common(member, each) for member in members for each in promised]
+    wanted = [pair for pair in pairs if pair is not None]
+    return probability(promised, distribution), wanted
+
+
+def _degree(base: float, wanted: float) -> float:
+    return max(0.0, 1.0 - wanted / base) if base > 0 else 0.0
 
 
 class _Values(NamedTuple):

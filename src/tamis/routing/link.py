@@ -16,17 +16,18 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tamis.model.events.event import Event
 from tamis.predicates.expression import Expression
-from tamis.routing.advertisements import Advertisements, Announcement
+from tamis.routing.advertisements import Advertisements, Announcement, Way
 from tamis.routing.filters import Filter
 from tamis.routing.messages import NO_SESSION, Message, Session, Timeouts, Verb
 
 Thing = tuple[str, str]
 """``"s"`` or ``"a"``, and the id of a subscription or an advertisement."""
 SUBSCRIPTION, ADVERTISEMENT, SYNC = "s", "a", "!"
+KINDS = ADVERTISEMENT, SUBSCRIPTION
 
 
 @dataclass(slots=True)
@@ -70,8 +71,10 @@ class Link:
         self.subscriptions: dict[str, Filter] = {}
         self.stale: set[Thing] = set()
         """What a neighbour had told before it began anew, and has not repeated yet."""
-        self.is_synced = self.has_synced = False
-        """Whether the neighbour has told all it knows, and whether it was told so."""
+        self.complete: set[str] = set()
+        """The kinds of things of which the neighbour has told all it knows ..."""
+        self.said_complete: set[str] = set()
+        """... and those of which it has been told so."""
         self.heard = self.hello = float("-inf")
         self.dead_since: float | None = None
 
@@ -100,21 +103,45 @@ class Link:
         self._subscribing += verb == Verb.SUBSCRIBE
         self._due.append((now, self.version))
 
-    def sync(self, now: float) -> None:
-        """Say that all has been told."""
-        self.has_synced = True
-        self._change(now, Verb.SYNCED, (SYNC, ""))
+    @property
+    def is_synced(self) -> bool:
+        """Whether the neighbour has told all it knows."""
+        return self.complete.issuperset(KINDS)
 
-    def publish(self, now: float, id: str, event: Event) -> None:
+    @property
+    def has_synced(self) -> bool:
+        """Whether the neighbour has been told so."""
+        return self.said_complete.issuperset(KINDS)
+
+    def sync(self, now: float, kind: str) -> None:
+        """Say that all of a kind has been told."""
+        self.said_complete.add(kind)
+        self._change(now, Verb.SYNCED, (SYNC, kind))
+
+    def take_stale(self, kind: str) -> list[str]:
+        """What the neighbour has not repeated of a kind, as it has told all."""
+        self.complete.add(kind)
+        gone = {thing for thing in self.stale if thing[0] == kind}
+        self.stale -= gone
+        return sorted(id for _, id in gone)
+
+    def publish(self, now: float, id: str, event: Event, path: Way) -> None:
         """Send an event, and keep it until it is acknowledged."""
-        self.events[id] = PendingMessage(self.post(Verb.PUBLISH, id=id, event=event), now, now)
+        message = self.post(Verb.PUBLISH, id=id, event=event, path=path)
+        self.events[id] = PendingMessage(message, now, now)
         self._due.append((now, id))
+
+    def correct_path(self, id: str, path: Way) -> None:
+        """Say from the next time on that an event came another way."""
+        waiting = self.events.get(id)
+        if waiting is not None:
+            waiting.message = replace(waiting.message, path=path)
 
     def publish_again(self, now: float) -> None:
         """Send all events that are kept to a neighbour that has begun anew."""
         for id, waiting in list(self.events.items()):
             if (event := waiting.message.event) is not None:
-                self.publish(now, id, event)
+                self.publish(now, id, event, waiting.message.path)
 
     def retry(self, now: float, timing: Timeouts) -> None:
         """Send again what waits for too long."""
@@ -229,7 +256,8 @@ class Link:
         self._heard.clear()
         self._heard_numbers.clear()
         self._floor = 0
-        self.is_synced = self.has_synced = False
+        self.complete.clear()
+        self.said_complete.clear()
         self.stale = {(SUBSCRIPTION, id) for id in self.subscriptions}
         self.stale |= {(ADVERTISEMENT, id) for id in advertisements}
 

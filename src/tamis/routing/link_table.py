@@ -191,10 +191,10 @@ class LinkTable:
 
     def recheck(self, promised: Callable[[], list[Filter]]) -> None:
         """Cancel mergers that are not good enough any more, as advertisements have changed."""
-        if not self.mergers or self._rules.distribution is None:
-            return
-        within = promised()
-        for name, merger in list(self.mergers.items()):
+        imperfect = [name for name, each in self.mergers.items() if not each.is_perfect]
+        within = promised() if imperfect else []
+        for name in imperfect:
+            merger = self.mergers[name]
             members = [self.table[id] for id in merger.members]
             if not is_within(merger.filter, members, self._rules, within):
                 self._cancel(name)

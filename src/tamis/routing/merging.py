@@ -29,7 +29,8 @@ from tamis.predicates.normal import Conjunction
 from tamis.predicates.snapping import closed
 from tamis.predicates.to_expression import expression_of
 from tamis.predicates.valueset import ValueSet
-from tamis.routing.distribution import Distribution, imperfection
+from tamis.routing import distribution
+from tamis.routing.distribution import Distribution
 from tamis.routing.filters import Filter
 
 Key = TypeVar("Key", bound=Hashable)
@@ -44,8 +45,8 @@ class Merger(Generic[Key]):
 
     filter: Filter
     members: tuple[Key, ...]
-    threshold: float
-    """Its probability times its imperfect degree: 0 if it is perfect."""
+    is_perfect: bool
+    """Whether it matches what its members match, whatever is published."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class MergeRules:
 class _Part(Generic[Key]):
     """A filter, or a merger so far."""
 
-    __slots__ = ("false", "marks", "members", "sides", "written")
+    __slots__ = ("is_perfect", "marks", "members", "sides", "written")
 
     def __init__(
         self, sides: Sides, written: Sides, marks: dict[Path, int], members: tuple[Key, ...]
@@ -77,7 +78,7 @@ class _Part(Generic[Key]):
         self.marks = marks
         """A number for each attribute with its values, the same for equal ones."""
         self.members = members
-        self.false = 0.0
+        self.is_perfect = True
 
     def without(self, path: Path) -> tuple[int, ...]:
         """What is the same in parts that differ in one attribute alone."""
@@ -100,22 +101,29 @@ def mergers_of(
                 for path, values in part.written.items()
             }
             expression = expression_of(Conjunction(sides))
-            found.append(Merger(Filter.of(expression, facts), part.members, part.false))
+            found.append(Merger(Filter.of(expression, facts), part.members, part.is_perfect))
     return found
 
 
 def is_within(
     merger: Filter, members: Sequence[Filter], rules: MergeRules, advertisements: Sequence[Filter]
 ) -> bool:
-    """Whether a merger is good enough under other advertisements than it was made under."""
+    """Whether an imperfect merger is good enough under some advertisements."""
+    return _is_within(_sides(merger), members, rules, _promised(advertisements))
+
+
+def _is_within(
+    merger: Sides, members: Sequence[Filter], rules: MergeRules, promised: Sequence[Sides]
+) -> bool:
     if rules.distribution is None:
-        return True
+        return False
     own = [_sides(each) for each in members]
     try:
-        measured = imperfection(_sides(merger), own, rules.distribution, _promised(advertisements))
+        return distribution.is_within(
+            rules.threshold + ROUNDING, merger, own, rules.distribution, promised
+        )
     except LimitError:
         return False
-    return measured.probability * measured.degree <= rules.threshold + ROUNDING
 
 
 class _MergerSearch(Generic[Key]):
@@ -179,7 +187,7 @@ class _MergerSearch(Generic[Key]):
 
     def _joined(self, path: Path, a: _Part[Key], b: _Part[Key]) -> _Part[Key] | None:
         union, written = a.sides[path] | b.sides[path], a.written[path] | b.written[path]
-        is_perfect = a.false == b.false == 0.0
+        is_perfect = a.is_perfect and b.is_perfect
         if union.weight > 1 and not self._rules.sets:
             if self._rules.distribution is None:
                 return None
@@ -213,16 +221,9 @@ class _MergerSearch(Generic[Key]):
 
     def _good_enough(self, part: _Part[Key]) -> _Part[Key] | None:
         """An imperfect merger, if it is within the threshold."""
-        distribution = self._rules.distribution
-        if distribution is None:
-            return None
-        own = [_sides(self._filters[key]) for key in part.members]
-        try:
-            measured = imperfection(part.sides, own, distribution, self._promised)
-        except LimitError:
-            return None
-        part.false = measured.probability * measured.degree
-        return part if part.false <= self._rules.threshold + ROUNDING else None
+        part.is_perfect = False
+        members = [self._filters[key] for key in part.members]
+        return part if _is_within(part.sides, members, self._rules, self._promised) else None
 
 
 def _sides(filter: Filter) -> Sides:

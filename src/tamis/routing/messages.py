@@ -23,7 +23,8 @@ class Verb(StrEnum):
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
     SYNCED = "synced"
-    """Everything that the sender knows has been told: what it did not repeat is gone."""
+    """All advertisements, or all subscriptions, that the sender knows have been told: what it did
+    not repeat is gone. The id says which (``link.py``)."""
     PUBLISH = "publish"
     ACKNOWLEDGE = "acknowledge"
 
@@ -45,7 +46,7 @@ class Message:
     id: str = ""
     expression: Expression | None = None
     path: tuple[str, ...] = ()
-    """The brokers that an advertisement has passed, the last one first."""
+    """The brokers that an advertisement or an event has passed, the last one first."""
     event: Event | None = None
 
 

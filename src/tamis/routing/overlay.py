@@ -36,15 +36,13 @@ from tamis.predicates.facts import NO_FACTS, Facts
 from tamis.routing.advertisements import Advertisements, Way
 from tamis.routing.filter_set import FilterSet
 from tamis.routing.filters import Filter, FilterReader
-from tamis.routing.link import ADVERTISEMENT, SUBSCRIPTION, Link
+from tamis.routing.link import ADVERTISEMENT, KINDS, SUBSCRIPTION, Link
 from tamis.routing.link_table import COVERING, MERGING, MODES, LinkTable, MergePolicy
 from tamis.routing.merging import MergeRules
-from tamis.routing.messages import NO_SESSION, Delivery, Loss, Message, Timeouts, Verb
-from tamis.routing.passage import Passages
+from tamis.routing.messages import NO_SESSION, Loss, Message, Timeouts, Verb
+from tamis.routing.passage import LOCAL, Source
 from tamis.routing.recipients import Recipients
-
-LOCAL = ""
-"""The origin of what this broker's own clients say."""
+from tamis.routing.relay import Relay
 
 
 class Overlay:
@@ -64,18 +62,17 @@ class Overlay:
         rules: MergeRules | None = None,
         policy: MergePolicy | None = None,
         engine: Engine | None = None,
+        routes: Mapping[str, str] | None = None,
         now: float = 0.0,
     ) -> None:
         """``start`` must be greater after each restart. ``engine`` is an empty one that matches
-        events, for subscriptions that ask a taxonomy."""
+        events, for subscriptions that ask a taxonomy. ``routes`` are those of before the restart
+        (``new_routes``)."""
         if mode not in MODES:
             raise TamisError(f"unknown mode {mode!r}; there are {', '.join(MODES)}")
         self.name = name
         self._timing = timing or Timeouts()
         self.outbox: list[Message] = []
-        self.deliveries: list[Delivery] = []
-        self.published: list[str] = []
-        """Events of this broker's clients that have reached everybody."""
         self.losses: list[Loss] = []
         self.links: dict[str, Link] = {}
         self._tables: dict[str, LinkTable] = {}
@@ -94,9 +91,12 @@ class Overlay:
         self._directed: dict[str, set[str]] = {}
         """By subscription: the links in whose tables it is."""
         self._subscriptions: FilterSet[str] = FilterSet(facts)
-        self._advertisements = Advertisements(facts)
+        former = (routes or {}) if recovering else {}
+        there = {id: neighbour for id, neighbour in former.items() if neighbour in self.links}
+        self._advertisements = Advertisements(facts, there)
         self._recipients = Recipients(engine)
-        self._passages = Passages()
+        self._relay = Relay(name, self.links, self._recipients, self._client_ids)
+        self.deliveries, self.published = self._relay.deliveries, self._relay.published
         self._untold: set[str] = set(self.links)
         """Neighbours that may have to be told something."""
         self._recovering_since = now if recovering and self.links else None
@@ -145,7 +145,7 @@ class Overlay:
         """Publish an event of a client; ``published`` has its id when it has reached everybody.
         Until then the client keeps it, and publishes it again if this broker restarts."""
         if self._recovering_since is None:
-            self._pass(event_id, Event.of(event), LOCAL, now)
+            self._relay.take(event_id, Event.of(event), Source(LOCAL, ()), now)
 
     # What neighbours and the clock do.
 
@@ -157,6 +157,8 @@ class Overlay:
         self._untold.add(link.neighbour)
         link.heard = now
         link.dead_since = None
+        if self._recovering_since is not None:
+            self._untold.update(self.links)
         if message.sender_session > link.peer:
             self._begin(link, message, now)
         if message.receiver_session != link.session:
@@ -166,11 +168,15 @@ class Overlay:
             if message.version:
                 link.acknowledged(message)
             elif link.events.pop(message.id, None) is not None:
-                self._answer(message.id, self._passages.arrived(message.id, link.neighbour))
+                self._relay.arrived(message.id, link.neighbour)
         elif message.verb == Verb.PUBLISH:
             assert message.event is not None
             self._tables[link.neighbour].events += 1
-            self._pass(message.id, message.event, link.neighbour, now)
+            if self._recovering_since is None:
+                source = Source(link.neighbour, message.path)
+                self._relay.take(message.id, message.event, source, now)
+            else:
+                link.post(Verb.HELLO)  # the event comes again; this broker is not dead
         elif message.verb != Verb.HELLO:
             if link.is_new(message):
                 self._apply(link, message)
@@ -200,10 +206,11 @@ class Overlay:
     def _apply(self, link: Link, message: Message) -> None:
         origin = link.neighbour
         if message.verb == Verb.SYNCED:
-            link.is_synced = True
-            for kind, id in list(link.stale):
-                (self._leave if kind == SUBSCRIPTION else self._retract)(id, origin)
-            link.stale.clear()
+            for id in link.take_stale(message.id):
+                (self._leave if message.id == SUBSCRIPTION else self._retract)(id, origin)
+            if message.id == ADVERTISEMENT:
+                for id, changed in self._advertisements.forget_former(origin).items():
+                    self._redirect(id, changed)
         elif message.verb == Verb.UNSUBSCRIBE:
             self._leave(message.id, origin)
         elif message.verb == Verb.UNADVERTISE:
@@ -231,7 +238,7 @@ class Overlay:
         if events or entries:
             self.losses.append(Loss(link.neighbour, events, entries))
         for id in events:
-            self._answer(id, self._passages.arrived(id, link.neighbour))
+            self._relay.arrived(id, link.neighbour)
 
     # Tables.
 
@@ -312,6 +319,9 @@ class Overlay:
         ):
             self._recovering_since = None
             self._untold.update(self.links)
+            for each in self.links:
+                for id, changed in self._advertisements.forget_former(each).items():
+                    self._redirect(id, changed)
         for neighbour in sorted(self._untold):
             link, table = self.links[neighbour], self._tables[neighbour]
             if is_tick or not (table.mode == MERGING and link.has_synced):
@@ -321,38 +331,33 @@ class Overlay:
             if link.peer == NO_SESSION:
                 continue
             link.tell(now, table.wanted, self._advertisements)
-            if not link.has_synced and not link.waiting and self._recovering_since is None:
-                link.sync(now)
+            for kind in KINDS:
+                if kind not in link.said_complete and not link.waiting and self._knows(link, kind):
+                    link.sync(now, kind)
         self._untold.clear()
 
-    # Events.
+    def _knows(self, link: Link, kind: str) -> bool:
+        """Whether this broker knows all of a kind that a neighbour must hear of.
 
-    def _pass(self, id: str, event: Event, origin: str, now: float) -> None:
-        """Deliver an event, and pass it on."""
-        if self._recovering_since is not None or self._passages.is_under_way(id, origin):
-            if origin != LOCAL:
-                self.links[origin].post(Verb.HELLO)  # it waits for others, but it is not dead
-            return  # it comes again
-        if not self._passages.is_new(id):
-            self._answer(id, origin)
-            return
-        found = self._recipients.match(event)
-        local = found.pop(LOCAL, [])
-        found.pop(origin, None)
-        if local:
-            clients = sorted(self._client_ids[each] for each in local)
-            self.deliveries.append(Delivery(id, event, clients))
-        towards = sorted(found)
-        for neighbour in towards:
-            self.links[neighbour].publish(now, id, event)
-        self._answer(id, self._passages.begin(id, origin, towards))
+        While it recovers, it waits for what others tell; of this neighbour only for advertisements,
+        which say where subscriptions go. So neighbours that recover together do not wait for each
+        other, unless all of a cycle do.
+        """
+        if self._recovering_since is None:
+            return True
+        others = [each for each in self.links.values() if each is not link]
+        if kind == ADVERTISEMENT:
+            return all(ADVERTISEMENT in each.complete for each in others)
+        return ADVERTISEMENT in link.complete and all(each.is_synced for each in others)
 
-    def _answer(self, id: str, origin: str | None) -> None:
-        """Acknowledge an event to where it came from."""
-        if origin == LOCAL:
-            self.published.append(id)
-        elif origin is not None:
-            self.links[origin].post(Verb.ACKNOWLEDGE, id=id)
+    def new_routes(self) -> dict[str, str] | None:
+        """By advertisement: the neighbour that leads to its publisher; None if nothing has changed.
+        Store it before you send what is in ``outbox``, for the next start."""
+        own = self._advertisements
+        if not own.has_new_routes or self._recovering_since is not None:
+            return None
+        own.has_new_routes = False
+        return {id: origin for id, origin in own.routes.items() if origin != LOCAL}
 
     @property
     def is_recovering(self) -> bool:

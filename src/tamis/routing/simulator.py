@@ -37,6 +37,10 @@ class Host:
         self.unpublished: dict[str, Mapping[str, Any]] = {}
         self.stored: dict[str, set[str]] = {}
         """By event, stored once: the subscriptions that it was for."""
+        self.delivered: set[str] = set()
+        """Events that the broker has delivered since it started."""
+        self.routes: dict[str, str] = {}
+        """By advertisement: the neighbour that leads to its publisher."""
         self.starts = 0
 
 
@@ -70,6 +74,8 @@ class Simulator:
         self.counts: dict[Verb, int] = dict.fromkeys(Verb, 0)
         """Messages sent, repetitions by the network not counted."""
         self.losses: list[Loss] = []
+        self.delivered_twice: list[str] = []
+        """Events that a broker has delivered again although it did not restart."""
         self._next_tick = 0.0
         for name in self._neighbours:
             self.start(name)
@@ -80,11 +86,13 @@ class Simulator:
         """Start a broker, again if it crashed."""
         host = self.hosts[name]
         host.starts += 1
+        host.delivered.clear()
         broker = self.brokers[name] = Overlay(
             name,
             self._neighbours[name],
             start=host.starts,
             recovering=host.starts > 1,
+            routes=host.routes,
             now=self.now,
             **self._options,
         )
@@ -183,6 +191,8 @@ class Simulator:
     def _collect(self, name: str) -> None:
         """Take what a broker has put out."""
         broker, host = self.brokers[name], self.hosts[name]
+        if (routes := broker.new_routes()) is not None:
+            host.routes = routes
         for message in broker.outbox:
             self.counts[message.verb] += 1
             if self._through_json:
@@ -192,6 +202,9 @@ class Simulator:
                 if self._random.random() < self.weather.repetition:
                     self._post(message)
         for event_id, _, subscriptions in broker.deliveries:
+            if event_id in host.delivered:
+                self.delivered_twice.append(event_id)
+            host.delivered.add(event_id)
             host.stored.setdefault(event_id, set()).update(subscriptions)
         for event_id in broker.published:
             host.unpublished.pop(event_id, None)
