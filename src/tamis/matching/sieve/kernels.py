@@ -96,7 +96,7 @@ def begin_batch(probes: Probes, events: int) -> None:
     probes.clock[1] += events
 
 
-@kernel
+@kernel(allocates=False)
 def fill_matches(
     sieve: Sieve, points: Points, probes: Probes, cursor: Cursor, limit: int, matches: Matches
 ) -> int:
@@ -118,7 +118,7 @@ def fill_matches(
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def count_matches(sieve: Sieve, points: Points, probes: Probes, counts: Int64s) -> None:
     """Add to `counts` how many boxes contain each point."""
     event = 0
@@ -137,7 +137,7 @@ def count_matches(sieve: Sieve, points: Points, probes: Probes, counts: Int64s) 
         event += events
 
 
-@kernel
+@kernel(allocates=False)
 def enumerate_probes(
     sieve: Sieve, points: Points, event: int, block: int, probes: Probes
 ) -> tuple[int, int]:
@@ -166,7 +166,7 @@ def enumerate_probes(
     return events, n
 
 
-@kernel
+@kernel(allocates=False)
 def look_up(sieve: Sieve, probes: Probes, count: int) -> int:
     """Find the slices of the probes' keys; return how many there are, moved to the front."""
     n = 0
@@ -185,7 +185,7 @@ def look_up(sieve: Sieve, probes: Probes, count: int) -> int:
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def narrow(sieve: Sieve, probes: Probes, count: int) -> int:
     """Cut the slices down to the runs that can match; return how many are not empty."""
     n = 0
@@ -211,7 +211,7 @@ def narrow(sieve: Sieve, probes: Probes, count: int) -> int:
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def search(constant: Packed, start: int, stop: int, value: int) -> int:
     """Return the first place in start..stop whose constant is at least `value`, else stop."""
     length = stop - start
@@ -223,7 +223,7 @@ def search(constant: Packed, start: int, stop: int, value: int) -> int:
     return start
 
 
-@kernel
+@kernel(allocates=False)
 def emit(
     sieve: Sieve, probes: Probes, runs: int, cursor: Cursor, limit: int, matches: Matches, n: int
 ) -> tuple[int, bool]:
