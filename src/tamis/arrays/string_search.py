@@ -82,10 +82,10 @@ def find_ranks(strings: Strings, constants: Constants, *, gaps_alike: bool) -> R
 def find_constants(strings: Strings, constants: Constants) -> Ranks:
     """The ranks of those strings that are constants; the others are left unranked."""
     ranks = np.empty(len(strings.offsets) - 1, np.int32)
-    ends, others, heads, table, at, _ = constants
+    ends, others, _, table, at, _ = constants
     if len(table) <= NEAR:
-        with np.errstate(over="ignore"):
-            _find_near(*strings, ends, others, heads, table, at, ranks)
+        with np.errstate(over="ignore"):  # as in hash_strings
+            _find_near(*strings, ends, others, table, at, ranks)
     else:
         _find(*strings, hash_strings(strings), ends, others, table, at, ranks)
     return ranks
@@ -217,7 +217,6 @@ def _find_near(
     data: Bytes,
     ends: Offsets,
     others: Bytes,
-    heads: UInt64s,
     table: Buckets,
     at: Ranks,
     ranks: Ranks,
@@ -231,10 +230,14 @@ def _find_near(
         tag, slot, rank = np.int64(hash & TAG), _home(hash, capacity), UNRANKED
         while table[slot] != EMPTY:
             k = np.uint64(table[slot] & 0xFFFFFFFF)
-            if table[slot] >> 32 == tag and heads[k] == head:
+            if table[slot] >> 32 == tag:
                 first, last = ends[k], ends[k + np.uint64(1)]
                 is_short = stop - start <= WORD and stop - start == last - first
-                if is_short or are_equal(data, start, stop, others, first, last):
+                if is_short:
+                    is_found = head == _word(others, first, last)
+                else:
+                    is_found = are_equal(data, start, stop, others, first, last)
+                if is_found:
                     rank = at[k]
                     break
             slot = slot + 1 if slot + 1 < capacity else 0
