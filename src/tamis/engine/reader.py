@@ -27,7 +27,7 @@ from tamis.model.limits import check_limit
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.operators.operator import check_calls
-from tamis.predicates.expression import Call, Expression, IsA, nodes_within
+from tamis.predicates.expression import Call, Expression, IsA, kinds_within, nodes_within
 from tamis.predicates.resolving import resolve
 from tamis.predicates.variables import check_variables
 
@@ -177,7 +177,7 @@ class SubscriptionReader:
 
 def check_supported(expression: Expression, world: World) -> None:
     """Refuse an operator that there is not, and ``is a`` of a term that no taxonomy has."""
-    kinds = {*map(type, nodes_within(expression))}
+    kinds = kinds_within(expression)
     if Call in kinds:
         check_calls(expression, world.operators)
     for node in nodes_within(expression) if IsA in kinds else ():

@@ -113,11 +113,10 @@ class Segment:
     def verdicts(self, event: Event, point: Point) -> Verdicts:
         """What the other boxes say of one event, which is one point."""
         conditions, ranks = self.checked.match_one(point), np.frombuffer(point, np.int32)
-        found: list[list[int]] = [[]] * len(self.sought)
-        for number, things in self._search.ranks_in(event) if self.sought else ():
-            found[number] = things
+        found = list(self._search.ranks_in(event)) if self.sought else []
+        for number, things in found:
             conditions += self.sought[number].owners(ranks, things)
-        return self.evaluation.verdicts(conditions, ranks, found, event)
+        return self.evaluation.verdicts(conditions, ranks, found, len(self.sought), event)
 
     def listed(self, event: Event) -> Verdicts | None:
         """What all boxes say of one event with long lists; None if these are too long."""

@@ -37,6 +37,7 @@ FIRST_BLOCK, BLOCK = 4, 128  # events in a block
 PROBES = 2048  # probes in a block, at least one event's
 CURSOR = 4  # integers in a cursor: the event to go on with, and where among its runs
 EVENT, RUN, POSITION, TAKEN = range(CURSOR)
+LAST_STAMP = np.iinfo(np.int32).max
 
 
 class Probes(NamedTuple):
@@ -89,7 +90,7 @@ def make_probes(sieve: Sieve, k: int) -> Probes:
 
 def begin_batch(probes: Probes, events: int) -> None:
     """Set the clock so that no stamp of an earlier batch is taken for one of this."""
-    if probes.clock[1] + events > np.iinfo(np.int32).max:
+    if probes.clock[1] + events > LAST_STAMP:
         probes.stamp.fill(0)
         probes.clock[1] = 1
     probes.clock[0] = probes.clock[1]
