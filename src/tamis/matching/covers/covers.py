@@ -110,15 +110,22 @@ def _conjunction(parts: Sequence[Formula], chance: Chance) -> list[Condition]:
     """The conditions of the rarest part, with all that is certain besides."""
     certain: list[Condition] = []
     several: list[list[Condition]] = []
+    sides: dict[Place, ValueSet] = {}  # of which there is one for each place: see formula.py
+    found: list[Holds] = []
     for part in parts:
-        found = _conditions(part, chance)
-        if not found:
-            return []
-        if len(found) == 1:
-            certain.append(found[0])
+        if isinstance(part, Within):
+            sides[part.place] = part.values
+        elif isinstance(part, Holds):
+            found.append(part)
         else:
-            several.append(found)
-    base = _joined(certain)
+            inner = _conditions(part, chance)
+            if not inner:
+                return []
+            if len(inner) == 1:
+                certain.append(inner[0])
+            else:
+                several.append(inner)
+    base = _joined([Condition(sides, tuple(found)), *certain])
     if base is None:
         return []
     if not several:
@@ -126,8 +133,8 @@ def _conjunction(parts: Sequence[Formula], chance: Chance) -> list[Condition]:
     if prod(map(len, several)) <= MULTIPLIED:
         return [one for each in product([base], *several) if (one := _joined(each)) is not None]
     rarest = min(several, key=lambda cover: sum(_chance(each, chance) for each in cover))
-    found = (_joined((base, each), whole=False) for each in rarest)
-    return [each for each in found if each is not None]
+    narrowed = (_joined((base, each), whole=False) for each in rarest)
+    return [each for each in narrowed if each is not None]
 
 
 def _chance(condition: Condition, chance: Chance) -> float:
