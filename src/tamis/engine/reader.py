@@ -33,7 +33,7 @@ from tamis.predicates.variables import check_variables
 
 if TYPE_CHECKING:
     from tamis.engine.shapes import ShapedSubscription, Shapes
-    from tamis.matching.covers.covers import Cover
+    from tamis.matching.covers.covers import Chance, Cover
 
 Source = str | Expression | Mapping[str, Any]
 """A subscription as text, as an expression, or in its JSON form."""
@@ -69,6 +69,7 @@ class SubscriptionReader:
 
     takes_shapes: whether plain texts may be taken by their shapes.
     knows_costs: whether the matcher is one whose costs can be estimated.
+    chance: how likely events pass a leaf, if that was learned.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class SubscriptionReader:
         *,
         takes_shapes: bool = True,
         knows_costs: bool = True,
+        chance: Chance | None = None,
     ) -> None:
         names = None if schema is None else schema.names
         self.world = world
@@ -87,6 +89,7 @@ class SubscriptionReader:
         self.templates = Templates(prefixes=prefixes, attributes=names, limits=world.limits)
         self._takes_shapes = takes_shapes
         self._knows_costs = knows_costs
+        self.chance = chance
 
     @lazy
     def shapes(self) -> Shapes:
@@ -124,9 +127,10 @@ class SubscriptionReader:
     def prepared(self, new: Subscription) -> PreparedSubscription:
         """A subscription that was parsed, checked, and what it is found by."""
         check_supported(new.expression, self.world)
+        from tamis.matching.covers.chances import chance_of
         from tamis.matching.covers.covers import cover_of
 
-        cover = cover_of(new.expression)
+        cover = cover_of(new.expression, self.chance or chance_of)
         return PreparedSubscription(new, cover, tuple(self._remarks(new.id, cover)))
 
     def _remarks(self, id: str, cover: Cover) -> Iterable[Remark]:
