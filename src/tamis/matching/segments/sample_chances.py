@@ -50,7 +50,7 @@ class SortedValues(NamedTuple):
             else:
                 others += 1
         for line in found.lines.values():
-            line.sort()  # type: ignore[type-var]  # values of one kind have an order
+            line.sort()
         return found._replace(others=others)
 
     def count(self, values: ValueSet) -> int:
@@ -68,7 +68,7 @@ def _place(line: Sequence[Value], cut: Cut) -> int:
     if len(cut) == 1:
         return 0 if cut[0] < 0 else len(line)
     _, value, after = cut
-    return (bisect_right if after else bisect_left)(line, value)  # type: ignore[arg-type]
+    return (bisect_right if after else bisect_left)(line, value)
 
 
 class SampleChances:
