@@ -295,7 +295,7 @@ def _settle(
             counts[i] = high
 
 
-@kernel(allocates=False)
+@kernel
 def _find_one(
     offsets: Offsets,
     data: Bytes,
