@@ -48,7 +48,7 @@ class Sizes:
     rules: tuple[int, ...] = (3_800,)
     events: int = 5_000
     """Events of W7."""
-    peers: int = 500
+    peers: int = 2_000
     """Of these, for peers, with the least number of rules; in proportion with more."""
     attributes: int = 2_000
     keys: int = 20_000
