@@ -142,9 +142,9 @@ class Evaluation:
         sight, memory = _sight_of_one(point, found, axes), self._memory()
         certain, back, count = self._decide(sight, memory, conditions, slots, keys)
         if count:
-            if count > len(keys):
+            while count > len(keys):
                 keys = np.empty(count, np.int64)
-                self._decide(sight, memory, conditions, slots, keys)
+                certain, back, count = self._decide(sight, memory, conditions, slots, keys)
             tests = np.array(sorted({*keys[:count].tolist()}))
             sight = sight._replace(test=tests, truth=self._tested_on_one(tests, event))
             certain, back, _ = self._decide(sight, memory, conditions, slots, keys)
@@ -233,9 +233,9 @@ class Evaluation:
         """The tests that open candidates need, as test << 32 | point."""
         keys = np.empty(2 * len(point), np.int64)
         count = collect_requests(self.nodes, sight, memory, point, node, keys)
-        if count > len(keys):
+        while count > len(keys):  # what is known by now may need other tests, and fewer
             keys = np.empty(count, np.int64)
-            collect_requests(self.nodes, sight, memory, point, node, keys)
+            count = collect_requests(self.nodes, sight, memory, point, node, keys)
         return keys[:count]
 
     def _tested_on_one(self, keys: Int64s, event: Event) -> Truths:
