@@ -27,7 +27,7 @@ def hash_keys(key: Int64s, start: Int64s, stop: Int64s) -> Buckets:
     return table
 
 
-@kernel
+@kernel(allocates=False)
 def insert_keys(key: Int64s, start: Int64s, stop: Int64s, table: Buckets) -> None:
     """Insert distinct keys and their slices."""
     for i in range(len(key)):
@@ -36,14 +36,14 @@ def insert_keys(key: Int64s, start: Int64s, stop: Int64s, table: Buckets) -> Non
         table[at + 1] = start[i] << 32 | stop[i]
 
 
-@kernel
+@kernel(allocates=False)
 def home_entry(key: int, table: Buckets) -> np.int64:
     """Return where the search for a key begins (Fibonacci hashing, scaled to the capacity)."""
     scrambled = np.uint64(key) * GOLDEN >> HALF
     return np.int64(scrambled * np.uint64(len(table) >> 1) >> HALF) << 1
 
 
-@kernel
+@kernel(allocates=False)
 def find_entry(key: int, table: Buckets) -> np.int64:
     """Return the entry of a key, or the empty one where it would be inserted."""
     at = home_entry(key, table)

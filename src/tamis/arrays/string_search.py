@@ -29,6 +29,8 @@ WORD = 8
 EMPTY = -1
 LOAD = 0.5
 AHEAD = 8
+NEAR = 8_192
+"""Buckets up to which a table stays in the caches, so that nothing is fetched ahead."""
 TAG = np.uint64(2**31 - 1)
 
 
@@ -81,7 +83,11 @@ def find_constants(strings: Strings, constants: Constants) -> Ranks:
     """The ranks of those strings that are constants; the others are left unranked."""
     ranks = np.empty(len(strings.offsets) - 1, np.int32)
     ends, others, _, table, at, _ = constants
-    _find(*strings, hash_strings(strings), ends, others, table, at, ranks)
+    if len(table) <= NEAR:
+        with np.errstate(over="ignore"):  # as in hash_strings
+            _find_near(*strings, ends, others, table, at, ranks)
+    else:
+        _find(*strings, hash_strings(strings), ends, others, table, at, ranks)
     return ranks
 
 
@@ -109,7 +115,7 @@ def hash_strings(strings: Strings) -> UInt64s:
     return hashes
 
 
-@kernel
+@kernel(allocates=False)
 def _word(data: Bytes, start: int, stop: int) -> np.uint64:
     """Up to eight bytes from ``start`` on as a big-endian number, padded with zeros."""
     word = np.uint64(0)
@@ -124,31 +130,37 @@ def _word(data: Bytes, start: int, stop: int) -> np.uint64:
     return word
 
 
-@kernel
+@kernel(allocates=False)
 def _read_heads(offsets: Offsets, data: Bytes, rows: Offsets, heads: UInt64s) -> None:
     for i in range(len(rows)):
         heads[i] = _word(data, offsets[rows[i]], offsets[rows[i] + 1])
 
 
-@kernel
+@kernel(allocates=False)
 def _hash(offsets: Offsets, data: Bytes, hashes: UInt64s) -> None:
     """Multiply and fold, a word at a time; the first two without asking whether they exist."""
     for i in range(len(hashes)):
-        start, stop = offsets[i], offsets[i + 1]
-        mixed = (np.uint64(stop - start) * GOLDEN ^ _word(data, start, stop)) * GOLDEN
-        mixed = (mixed ^ mixed >> HALF ^ _word(data, start + WORD, stop)) * GOLDEN
-        for at in range(start + 2 * WORD, stop, WORD):
-            mixed = (mixed ^ mixed >> HALF ^ _word(data, at, stop)) * GOLDEN
-        hashes[i] = mixed ^ mixed >> HALF
+        head = _word(data, offsets[i], offsets[i + 1])
+        hashes[i] = _hash_of(data, offsets[i], offsets[i + 1], head)
 
 
-@kernel
+@kernel(allocates=False)
+def _hash_of(data: Bytes, start: int, stop: int, head: np.uint64) -> np.uint64:
+    """The hash of one string, whose first word is known."""
+    mixed = (np.uint64(stop - start) * GOLDEN ^ head) * GOLDEN
+    mixed = (mixed ^ mixed >> HALF ^ _word(data, start + WORD, stop)) * GOLDEN
+    for at in range(start + 2 * WORD, stop, WORD):
+        mixed = (mixed ^ mixed >> HALF ^ _word(data, at, stop)) * GOLDEN
+    return mixed ^ mixed >> HALF
+
+
+@kernel(allocates=False)
 def _home(mixed: np.uint64, capacity: int) -> int:
     """The slot where the search for a hash begins: its upper half, scaled to the capacity."""
     return int(np.int64((mixed >> HALF) * np.uint64(capacity) >> HALF))
 
 
-@kernel
+@kernel(allocates=False)
 def _insert(hashes: UInt64s, table: Buckets) -> None:
     capacity = len(table)
     for i in range(len(hashes)):
@@ -162,7 +174,7 @@ def _insert(hashes: UInt64s, table: Buckets) -> None:
 # bytes ``ends[k]`` to ``ends[k + 1]`` of ``others``.
 
 
-@kernel
+@kernel(allocates=False)
 def _find(
     offsets: Offsets,
     data: Bytes,
@@ -199,7 +211,40 @@ def _find(
         ranks[i] = rank
 
 
-@kernel
+@kernel(allocates=False)
+def _find_near(
+    offsets: Offsets,
+    data: Bytes,
+    ends: Offsets,
+    others: Bytes,
+    table: Buckets,
+    at: Ranks,
+    ranks: Ranks,
+) -> None:
+    """The same among few constants, in one pass."""
+    capacity = len(table)
+    for i in range(len(ranks)):
+        start, stop = offsets[i], offsets[i + 1]
+        head = _word(data, start, stop)
+        hash = _hash_of(data, start, stop, head)
+        tag, slot, rank = np.int64(hash & TAG), _home(hash, capacity), UNRANKED
+        while table[slot] != EMPTY:
+            k = np.uint64(table[slot] & 0xFFFFFFFF)
+            if table[slot] >> 32 == tag:
+                first, last = ends[k], ends[k + np.uint64(1)]
+                is_short = stop - start <= WORD and stop - start == last - first
+                if is_short:
+                    is_found = head == _word(others, first, last)
+                else:
+                    is_found = are_equal(data, start, stop, others, first, last)
+                if is_found:
+                    rank = at[k]
+                    break
+            slot = slot + 1 if slot + 1 < capacity else 0
+        ranks[i] = rank
+
+
+@kernel(allocates=False)
 def are_equal(data: Bytes, start: int, stop: int, others: Bytes, first: int, last: int) -> bool:
     if stop - start != last - first:
         return False
@@ -210,7 +255,7 @@ def are_equal(data: Bytes, start: int, stop: int, others: Bytes, first: int, las
     return bool(apart == 0)
 
 
-@kernel
+@kernel(allocates=False)
 def is_less(data: Bytes, start: int, stop: int, others: Bytes, first: int, last: int) -> bool:
     for at in range(0, min(stop - start, last - first), WORD):
         ours = _word(data, start + at, stop)
@@ -220,7 +265,7 @@ def is_less(data: Bytes, start: int, stop: int, others: Bytes, first: int, last:
     return bool(stop - start < last - first)
 
 
-@kernel
+@kernel(allocates=False)
 def _settle(
     offsets: Offsets,
     data: Bytes,

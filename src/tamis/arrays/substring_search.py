@@ -162,7 +162,7 @@ class Texts(NamedTuple):
     data: Bytes
 
 
-@kernel
+@kernel(allocates=False)
 def _key(data: Bytes, start: int, width: int) -> np.uint64:
     """Some bytes as a number, the first one lowest."""
     key = np.uint64(0)
@@ -171,20 +171,20 @@ def _key(data: Bytes, start: int, width: int) -> np.uint64:
     return key
 
 
-@kernel
+@kernel(allocates=False)
 def _mixed(key: np.uint64) -> np.uint64:
     """A key whose bits are mixed."""
     mixed = (key ^ key >> np.uint64(29)) * GOLDEN
     return mixed ^ mixed >> np.uint64(32)
 
 
-@kernel
+@kernel(allocates=False)
 def _hash(key: np.uint64, size: int) -> int:
     """The hash of a key, below a power of two."""
     return int(np.int64(_mixed(key) & np.uint64(size - 1)))
 
 
-@kernel
+@kernel(allocates=False)
 def _bits(mixed: np.uint64) -> np.uint64:
     """The two bits of a mixed key in its word of the filter."""
     one, other = mixed >> np.uint64(52), mixed >> np.uint64(58)
@@ -213,7 +213,7 @@ def _choose_windows(
                 best, shift[i], keys[i] = count, start - offsets[m], key
 
 
-@kernel
+@kernel(allocates=False)
 def _fill_table(keys: UInt64s, found: UInt64s, table: UInt64s, group: Int32s) -> None:
     slots = len(table)
     for g in range(len(keys)):
@@ -224,7 +224,7 @@ def _fill_table(keys: UInt64s, found: UInt64s, table: UInt64s, group: Int32s) ->
         table[slot], group[slot] = keys[g], g
 
 
-@kernel
+@kernel(allocates=False)
 def _find(
     texts: Texts,
     patterns: Texts,
@@ -328,7 +328,7 @@ def _find_in_several(
     return True
 
 
-@kernel
+@kernel(allocates=False)
 def _stands(data: Bytes, at: int, start: int, stop: int, patterns: Texts, p: int) -> bool:
     """Whether pattern p stands at a place of a text."""
     first, last = patterns.offsets[p], patterns.offsets[p + 1]

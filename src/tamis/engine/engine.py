@@ -411,7 +411,8 @@ class Engine:
 
     def learn(self, events: Any) -> None:
         """Learn from a sample of events (as ``match_batch`` takes them) which attributes they have
-        and how their values are distributed, and choose all access keys again by that.
+        and how their values are distributed, and choose by that all access keys, and what else
+        subscriptions are found by that too many events lead to.
 
         Matches stay the same; only their cost changes. Up to 4,096 events are kept, drawn at
         random, and replaced over time by some of those that ``match_batch`` sees. The work goes on
@@ -419,11 +420,7 @@ class Engine:
         """
         from tamis.matching.segments.sample import drawn
 
-        sample = drawn(self._batches(events))
-        with self.subscriptions.changing:
-            learns = capability(self.subscriptions.index.matcher, Learns)
-            if learns is not None:
-                learns.learn(sample)
+        self.subscriptions.learn(drawn(self._batches(events)))
 
     def stats(self) -> Any:
         """How much the engine holds, by part, and what an event is expected to cost (``Stats``). A

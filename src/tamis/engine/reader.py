@@ -27,13 +27,13 @@ from tamis.model.limits import check_limit
 from tamis.model.schema.schema import Schema
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES, Taxonomies
 from tamis.operators.operator import check_calls
-from tamis.predicates.expression import Call, Expression, IsA, nodes_within
+from tamis.predicates.expression import Call, Expression, IsA, kinds_within, nodes_within
 from tamis.predicates.resolving import resolve
 from tamis.predicates.variables import check_variables
 
 if TYPE_CHECKING:
     from tamis.engine.shapes import ShapedSubscription, Shapes
-    from tamis.matching.covers.covers import Cover
+    from tamis.matching.covers.covers import Chance, Cover
 
 Source = str | Expression | Mapping[str, Any]
 """A subscription as text, as an expression, or in its JSON form."""
@@ -69,6 +69,7 @@ class SubscriptionReader:
 
     takes_shapes: whether plain texts may be taken by their shapes.
     knows_costs: whether the matcher is one whose costs can be estimated.
+    chance: how likely events pass a leaf, if that was learned.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class SubscriptionReader:
         *,
         takes_shapes: bool = True,
         knows_costs: bool = True,
+        chance: Chance | None = None,
     ) -> None:
         names = None if schema is None else schema.names
         self.world = world
@@ -87,6 +89,7 @@ class SubscriptionReader:
         self.templates = Templates(prefixes=prefixes, attributes=names, limits=world.limits)
         self._takes_shapes = takes_shapes
         self._knows_costs = knows_costs
+        self.chance = chance
 
     @lazy
     def shapes(self) -> Shapes:
@@ -124,9 +127,10 @@ class SubscriptionReader:
     def prepared(self, new: Subscription) -> PreparedSubscription:
         """A subscription that was parsed, checked, and what it is found by."""
         check_supported(new.expression, self.world)
+        from tamis.matching.covers.chances import chance_of
         from tamis.matching.covers.covers import cover_of
 
-        cover = cover_of(new.expression)
+        cover = cover_of(new.expression, self.chance or chance_of)
         return PreparedSubscription(new, cover, tuple(self._remarks(new.id, cover)))
 
     def _remarks(self, id: str, cover: Cover) -> Iterable[Remark]:
@@ -177,7 +181,7 @@ class SubscriptionReader:
 
 def check_supported(expression: Expression, world: World) -> None:
     """Refuse an operator that there is not, and ``is a`` of a term that no taxonomy has."""
-    kinds = {*map(type, nodes_within(expression))}
+    kinds = kinds_within(expression)
     if Call in kinds:
         check_calls(expression, world.operators)
     for node in nodes_within(expression) if IsA in kinds else ():

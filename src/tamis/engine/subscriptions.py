@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,6 +40,8 @@ from tamis.predicates.expression import Expression, Pattern, nodes_within
 
 if TYPE_CHECKING:
     from tamis.engine.shapes import ShapedSubscription
+    from tamis.matching.batch import Batch
+    from tamis.matching.covers.covers import Chance
     from tamis.matching.pairs import Hits
 
 
@@ -119,6 +121,8 @@ class Subscriptions(Lockable):
             raise TamisError(f"unknown matcher {matcher!r}; {hint}")
         self._make = matcher if isinstance(matcher, Algorithm) else MATCHERS[matcher]
         self.world = world
+        self._chance: Chance | None = None
+        """How likely events pass a leaf, if that was learned."""
         self.use(Store(), schema)
         self.reader = self._reader(schema, prefixes)
 
@@ -131,6 +135,7 @@ class Subscriptions(Lockable):
             prefixes,
             takes_shapes=self.index.by_shape is not None,
             knows_costs=capability(self.index.matcher, Learns) is not None,
+            chance=self._chance,
         )
 
     def use(self, store: Store, schema: Schema | None) -> None:
@@ -308,6 +313,33 @@ class Subscriptions(Lockable):
             }
             self._set(store, renumbers.recompiled(some, setting))
         self.world = world
+
+    def learn(self, sample: Sequence[Batch]) -> None:
+        """Find subscriptions by what is rare among these events."""
+        from tamis.matching.covers.chances import chance_of
+        from tamis.matching.covers.covers import cover_of
+        from tamis.matching.segments.sample_chances import SampleChances
+
+        with self.changing:
+            store, matcher = self.index[:2]
+            learns, renumbers = capability(matcher, Learns), capability(matcher, Renumbers)
+            if learns is None:
+                return
+            before, chance = self._chance or chance_of, SampleChances(sample)
+            self.reader.chance = self._chance = chance
+            learns.learn(sample)
+            often = learns.often_evaluated(sample)
+            if renumbers is None or not often:
+                return
+            setting = self._new_setting(store)
+            covers = {slot: cover_of(setting.expressions(slot), chance) for slot in often}
+            some = {
+                slot: cover
+                for slot, cover in covers.items()
+                if cover.conditions != cover_of(cover.expression, before).conditions
+            }
+            if some:
+                self._set(store, renumbers.recompiled(some, setting))
 
     def extend(self, extension: Schema | str | bytes | Mapping[str, Any]) -> Schema:
         """Extend the schema for all that comes from now on; return the new one."""

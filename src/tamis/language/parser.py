@@ -166,8 +166,11 @@ class Parser(Cursor):
     def add_run(self, parts: list[Expression]) -> None:
         """Add the tests of a run (lexer.py): long lists of such tests are common."""
         try:
+            known, attribute = "", None
             for name, operator, text, folded in TESTS_OF_RUN.findall(self.token):
-                attribute = self.names.get(name) or self.attribute_of_run(name)
+                if name != known or attribute is None:
+                    attribute = self.names.get(name) or self.attribute_of_run(name)
+                    known = name
                 constant = Constant(string_value(text))
                 parts.append(TextTest(attribute, operator, constant, folded != ""))
                 self.literals.append((constant, string_value))

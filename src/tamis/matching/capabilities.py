@@ -74,6 +74,9 @@ class Learns(Protocol):
     def learn(self, sample: Sequence[Batch]) -> None:
         """Prepare, in the background, for events like these; no match changes."""
 
+    def often_evaluated(self, sample: Sequence[Batch]) -> list[Slot]:
+        """The subscriptions that many of these events lead to, only to be evaluated."""
+
     def statistics(self) -> AxisStatistics | None:
         """What it knows about events; None if that is nothing."""
 

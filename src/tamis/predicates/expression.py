@@ -482,6 +482,16 @@ def nodes_within(expression: Expression) -> Iterator[Expression]:
             left += reversed(tuple(node.children()))
 
 
+def kinds_within(expression: Expression) -> set[type[Expression]]:
+    """The types of the expression and of all expressions inside it."""
+    kinds, left = {type(expression)}, [expression]
+    while left:
+        children = tuple(left.pop().children())
+        kinds.update(map(type, children))
+        left += [child for child in children if child.depth]
+    return kinds
+
+
 def _flatten(parts: tuple[Expression, ...], kind: type[And] | type[Or]) -> tuple[Expression, ...]:
     flat: list[Expression] = []
     for part in parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any
@@ -13,6 +13,9 @@ MAX_REGEX = 1_000
 """Characters in a regular expression or a ``like`` pattern."""
 _REGEX_MEMORY = 1 << 20
 """Bytes that RE2 may spend on one expression: its own guard against expressions that explode."""
+
+_SET_MEMORY = 1 << 24
+"""The same for a set of expressions."""
 
 _SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
@@ -57,18 +60,39 @@ def compile_regex(pattern: str, *, ignore_case: bool = False) -> Any:
         raise SubscriptionError(
             f"a regular expression of {len(pattern):,} characters: the limit is {MAX_REGEX:,}"
         )
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _REGEX_MEMORY
-    options.case_sensitive = not ignore_case
     try:
-        return re2.compile(pattern, options)
+        return re2.compile(pattern, _options(_REGEX_MEMORY, ignore_case))
     except re2.error as error:
         reason = error.args[0]
         said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         raise SubscriptionError(
             f"{pattern[:100]!r} is not a regular expression in RE2's syntax: {said}"
         ) from error
+
+
+def compile_set(patterns: Sequence[str], *, ignore_case: bool = False) -> Any:
+    """Expressions that RE2 compiles, as a set; its ``Match`` gives the numbers of those that are
+    found in a text, or None. None instead of the set if that would take too much memory."""
+    import re2
+
+    found = re2.Set.SearchSet(_options(_SET_MEMORY, ignore_case))
+    for pattern in patterns:
+        found.Add(pattern)
+    try:
+        found.Compile()
+    except re2.error:
+        return None
+    return found
+
+
+def _options(memory: int, ignore_case: bool) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = memory
+    options.case_sensitive = not ignore_case
+    return options
 
 
 @lru_cache(maxsize=1_000)

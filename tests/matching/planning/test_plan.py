@@ -17,9 +17,8 @@ from tamis.matching.boxes.layout import PRESENCE
 from tamis.matching.covers.covers import cover_of
 from tamis.matching.lines.taxonomy import NO_TERMS, TermLines
 from tamis.matching.planning import plan as module
-from tamis.matching.planning.cost import EVALUATION
 from tamis.matching.planning.plan import Plan, Stats, plan_of, stats_of
-from tamis.matching.planning.steps import EVENT, MATCH, READ, SEARCH
+from tamis.matching.planning.steps import EVALUATION, EVENT, MATCH, READ, SEARCH
 from tamis.matching.segments.builder import SegmentBuilder
 from tamis.matching.sieve.kernels import (
     BLOCK,

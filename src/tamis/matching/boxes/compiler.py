@@ -116,7 +116,10 @@ class BoxCompiler:
         self._sides: dict[int, tuple[Place, ValueSet, AxisSide | None]] = {}
         """What sets of values have become where they were seen last, by their identities; they are
         kept here, so that no other set has these."""
-        self._things: dict[Holds, list[AxisInterval]] = {}
+        self._things: dict[int, tuple[Holds, AxisSide]] = {}
+        """The same of found things."""
+        self._needed: dict[AxisKey, AxisSide] = {}
+        """What events must have for something to be found on an axis."""
         self._found_numbers: dict[AxisKey, int] = {}
         self.found: list[AxisBuilder] = []
         """Axes of found things, numbered for themselves."""
@@ -146,7 +149,7 @@ class BoxCompiler:
     def compile(self, condition: Condition) -> CompiledCondition:
         """The boxes of a condition, and what they do not say."""
         sides: dict[int, list[AxisInterval]] = {}
-        options: dict[int, Option] = {}
+        several: dict[int, ValueSet] = {}
         exact = True
         for place, values in condition.sides.items():
             side = self.side(place, values)
@@ -155,14 +158,23 @@ class BoxCompiler:
                 continue
             number, sides[number] = side
             if len(sides[number]) > 1:
-                options[number] = Option(chance_within(values), len(sides[number]))
+                several[number] = values
         left = [each for each in condition.literals if not self._add_literal(each, sides)]
-        found = self._sought(condition.found, options)
+        rarest, found = self._sought(condition.found)
         for each in condition.found:
             self._require(each, sides)
         exact &= len(condition.found) == (found is not None)
+        if len(several) + (found is not None) > 1:  # among which a choice must be made
+            options = {
+                number: Option(chance_within(values), len(sides[number]))
+                for number, values in several.items()
+            }
+            if rarest is not None and found is not None:
+                options[FOUND] = Option(chance_of(rarest), len(found[1]))
+        else:
+            options = {}
         most = min(MAX_BOXES, MAX_SIDES // max(len(sides), 1))
-        for number in widened(options, most) if len(options) > 1 else ():
+        for number in widened(options, most) if options else ():
             exact = False
             if number == FOUND:
                 found = None
@@ -172,15 +184,12 @@ class BoxCompiler:
         alternatives = [sides[number] for number in sorted(sides)]
         return CompiledCondition(alternatives, found, tuple(left), exact)
 
-    def _sought(self, found: Sequence[Holds], options: dict[int, Option]) -> AxisSide | None:
-        """The rarest of the things that must be found, as an option for boxes."""
+    def _sought(self, found: Sequence[Holds]) -> tuple[Holds | None, AxisSide | None]:
+        """The rarest of the things that must be found, and its side, if there is room."""
         if not found or not self.most_found:
-            return None
+            return None, None
         rarest = found[0] if len(found) == 1 else min(found, key=chance_of)
-        side = self.found_side(rarest)
-        if side is not None and options:  # among which a choice must be made
-            options[FOUND] = Option(chance_of(rarest), len(side[1]))
-        return side
+        return rarest, self.found_side(rarest)
 
     def side(self, place: Place, values: ValueSet) -> AxisSide | None:
         """The axis of a set of values, by its number, and the set as intervals of it; None if
@@ -204,16 +213,18 @@ class BoxCompiler:
     def found_side(self, found: Holds) -> AxisSide | None:
         """The axis of found things, by its number among these, and things to be found there; None
         if there is no room for the axis."""
+        known = self._things.get(id(found.things))
+        if known is not None and known[0].key == found.key:
+            return known[1]
         number = self._found_numbers.get(found.key)
         if number is None:
             if len(self.found) >= self.most_found:
                 return None
             number = self._found_numbers[found.key] = len(self.found)
             self.found.append(AxisBuilder(found.key))
-        known = self._things.get(found)
-        if known is None:
-            known = self._things[found] = self._thing_intervals(self.found[number], found)
-        return number, known
+        side = number, self._thing_intervals(self.found[number], found)
+        self._things[id(found.things)] = found, side
+        return side
 
     def _thing_intervals(self, builder: AxisBuilder, found: Holds) -> list[AxisInterval]:
         """Things to be found as intervals, one for each, in an order that does not depend on how
@@ -304,11 +315,16 @@ class BoxCompiler:
 
     def _require(self, found: Holds, sides: dict[int, list[AxisInterval]]) -> None:
         """Ask for the attribute in which something must be found."""
-        path, sort, _ = found.key
-        if sort is AxisSort.CONTAINED:
-            self._narrow(sides, AxisKey(path, AxisSort.PRESENCE), [_PRESENT])
-        else:
-            self._narrow(sides, AxisKey(path, AxisSort.STRING), [_EVERYTHING])
+        side = self._needed.get(found.key)
+        if side is None:
+            path, sort, _ = found.key
+            is_list = sort is AxisSort.CONTAINED
+            number = self.number(AxisKey(path, AxisSort.PRESENCE if is_list else AxisSort.STRING))
+            if number is None:
+                return
+            side = number, [(number, *(_PRESENT if is_list else _EVERYTHING))]
+            self._needed[found.key] = side
+        sides.setdefault(*side)
 
     def _narrow(
         self, sides: dict[int, list[AxisInterval]], key: AxisKey, intervals: list[Interval]

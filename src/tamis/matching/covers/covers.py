@@ -110,15 +110,22 @@ def _conjunction(parts: Sequence[Formula], chance: Chance) -> list[Condition]:
     """The conditions of the rarest part, with all that is certain besides."""
     certain: list[Condition] = []
     several: list[list[Condition]] = []
+    sides: dict[Place, ValueSet] = {}  # of which there is one for each place: see formula.py
+    found: list[Holds] = []
     for part in parts:
-        found = _conditions(part, chance)
-        if not found:
-            return []
-        if len(found) == 1:
-            certain.append(found[0])
+        if isinstance(part, Within):
+            sides[part.place] = part.values
+        elif isinstance(part, Holds):
+            found.append(part)
         else:
-            several.append(found)
-    base = _joined(certain)
+            inner = _conditions(part, chance)
+            if not inner:
+                return []
+            if len(inner) == 1:
+                certain.append(inner[0])
+            else:
+                several.append(inner)
+    base = _joined([Condition(sides, tuple(found)), *certain])
     if base is None:
         return []
     if not several:
@@ -126,26 +133,29 @@ def _conjunction(parts: Sequence[Formula], chance: Chance) -> list[Condition]:
     if prod(map(len, several)) <= MULTIPLIED:
         return [one for each in product([base], *several) if (one := _joined(each)) is not None]
     rarest = min(several, key=lambda cover: sum(_chance(each, chance) for each in cover))
-    found = [one for each in rarest if (one := _joined((base, each))) is not None]
-    return [each._replace(whole=False) for each in found]
+    narrowed = (_joined((base, each), whole=False) for each in rarest)
+    return [each for each in narrowed if each is not None]
 
 
 def _chance(condition: Condition, chance: Chance) -> float:
     return prod(map(chance, condition.leaves))
 
 
-def _joined(conditions: Sequence[Condition]) -> Condition | None:
-    """All of some conditions as one; None if they contradict each other."""
+def _joined(conditions: Sequence[Condition], whole: bool = True) -> Condition | None:
+    """All of some conditions as one, whole if they are; None if they contradict each other."""
     sides: dict[Place, ValueSet] = {}
+    found: dict[Holds, None] = {}
+    literals: dict[Literal, None] = {}
     for condition in conditions:
         for place, values in condition.sides.items():
             values = sides[place] & values if place in sides else values
             if values.is_empty:
                 return None
             sides[place] = values
-    found = dict.fromkeys(each for condition in conditions for each in condition.found)
-    literals = dict.fromkeys(each for condition in conditions for each in condition.literals)
-    joined = Condition(sides, (*found,), (*literals,), all(each.whole for each in conditions))
+        found.update(dict.fromkeys(condition.found))
+        literals.update(dict.fromkeys(condition.literals))
+        whole &= condition.whole
+    joined = Condition(sides, (*found,), (*literals,), whole)
     return None if literals and _contradicts_itself(joined) else joined
 
 

@@ -50,14 +50,10 @@ class FormulaBuilder:
 
     def add(self, formula: Formula) -> int:
         """The node of a formula, complemented if it must not hold."""
-        match formula:
-            case Every(parts):
-                return self._join(EVERY, [self.add(part) for part in parts])
-            case Some(parts):
-                return self._join(SOME, [self.add(part) for part in parts])
-            case Lacks(part):
-                return ~self._leaf(part)
-        return self._leaf(formula)
+        if isinstance(formula, Every | Some):
+            kind = EVERY if type(formula) is Every else SOME
+            return self._join(kind, list(map(self.add, formula.parts)))
+        return ~self._leaf(formula.part) if isinstance(formula, Lacks) else self._leaf(formula)
 
     def _node(self, kind: int, axis: int = 0) -> int:
         self._kinds.append(kind)

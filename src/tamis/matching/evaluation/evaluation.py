@@ -8,6 +8,7 @@ doors ──(point, condition)──┬─certain──────────�
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,21 +25,23 @@ from tamis.matching.evaluation.kernels import (
     Memory,
     Sight,
     collect_requests,
+    decide_one,
     evaluate,
     forget,
     memory_of,
     write_open_slots,
 )
 from tamis.matching.evaluation.nodes import ASK, EVERY, SIDE, SOME, Nodes, mark_wholes
+from tamis.matching.evaluation.pattern_sets import FEW, PatternSet, pattern_sets
 from tamis.matching.points.contents import FoundThings
 from tamis.matching.points.of_events import Points
 from tamis.matching.sieve.kernels import flatten_points
-from tamis.model.events.event import Event
+from tamis.model.events.event import Event, single_value
 from tamis.model.limits import LIMITS
 from tamis.model.taxonomy.taxonomies import NO_TAXONOMIES
 from tamis.predicates.expression import TextTest
 from tamis.predicates.normal import Literal
-from tamis.predicates.truth import FALSE, OPEN, TRUE
+from tamis.predicates.truth import FALSE, OPEN, TRUE, UNKNOWN
 
 _NO_TESTS = np.empty(0, np.int64), np.empty(0, np.int8)
 
@@ -122,27 +125,50 @@ class Evaluation:
         return Candidates(point[order], slot[condition[order]], ask, again)
 
     def verdicts(
-        self, condition: Sequence[int], point: Ranks, found: Sequence[list[int]], event: Event
+        self,
+        condition: array[int],
+        point: Ranks,
+        found: Sequence[tuple[int, list[int]]],
+        axes: int,
+        event: Event,
     ) -> Verdicts:
         """The slots of conditions that hold for one event, given by its ranks with a 0 behind
-        them, and by the ranks of what was found in it on each axis of found things."""
-        conditions = np.array(condition, np.int32)
-        slot, node, _ = self.entries
-        slots, nodes = slot[conditions], node[conditions]
-        certain = nodes == CERTAIN
-        verdicts = Verdicts(dict.fromkeys(slots[certain].tolist()), {})
-        first = np.flatnonzero(~certain)
-        if not len(first):
-            return verdicts
-        truth = self._truths(
-            np.zeros(len(first), np.int32),
-            nodes[first],
-            _sight_of_one(point, found),
-            lambda keys: self._tested_on_one(keys, event),
+        them, and by the ranks of what was found in it on some of the axes of found things, of
+        which there are so many."""
+        if not condition:
+            return Verdicts({}, {})
+        conditions = np.frombuffer(condition, np.int32)
+        slots, keys = np.empty(len(condition), np.int32), np.empty(2 * len(condition), np.int64)
+        sight, memory = _sight_of_one(point, found, axes), self._memory()
+        certain, back, count = self._decide(sight, memory, conditions, slots, keys)
+        if count:
+            while count > len(keys):
+                keys = np.empty(count, np.int64)
+                certain, back, count = self._decide(sight, memory, conditions, slots, keys)
+            tests = np.array(sorted({*keys[:count].tolist()}))
+            sight = sight._replace(test=tests, truth=self._tested_on_one(tests, event))
+            certain, back, _ = self._decide(sight, memory, conditions, slots, keys)
+        self._memories.append(memory)
+        return Verdicts(
+            dict.fromkeys(slots[:certain].tolist()), dict.fromkeys(slots[back:].tolist())
         )
-        verdicts.certain.update(dict.fromkeys(slots[first[truth == TRUE]].tolist()))
-        verdicts.open.update(dict.fromkeys(slots[first[truth == OPEN]].tolist()))
-        return verdicts
+
+    def _decide(
+        self, sight: Sight, memory: Memory, condition: Int32s, slots: Slots, keys: Int64s
+    ) -> tuple[int, int, int]:
+        """What ``decide_one`` says of a point of which nothing was found out yet."""
+        forget(memory, 1)
+        found: tuple[int, int, int] = decide_one(
+            self.entries, self.nodes, sight, memory, condition, slots, keys
+        )
+        return found
+
+    def _memory(self) -> Memory:
+        """A memory for the caller alone, until it is given back."""
+        try:
+            return self._memories.pop()
+        except IndexError:
+            return memory_of(self.nodes)
 
     def _truths(
         self, point: Int32s, node: Numbers, sight: Sight, tested: Callable[[Int64s], Truths]
@@ -186,10 +212,7 @@ class Evaluation:
         self, point: Int32s, node: Numbers, sight: Sight, tested: Callable[[Int64s], Truths]
     ) -> Truths:
         """The truths of nodes, by what is known and by tests."""
-        try:
-            memory = self._memories.pop()
-        except IndexError:
-            memory = memory_of(self.nodes)
+        memory = self._memory()
         forget(memory, sight.points)
         truth = np.empty(len(point), np.int8)
         if evaluate(self.nodes, sight, memory, point, node, truth) and self.literals:
@@ -210,28 +233,47 @@ class Evaluation:
         """The tests that open candidates need, as test << 32 | point."""
         keys = np.empty(2 * len(point), np.int64)
         count = collect_requests(self.nodes, sight, memory, point, node, keys)
-        if count > len(keys):
+        while count > len(keys):  # what is known by now may need other tests, and fewer
             keys = np.empty(count, np.int64)
-            collect_requests(self.nodes, sight, memory, point, node, keys)
+            count = collect_requests(self.nodes, sight, memory, point, node, keys)
         return keys[:count]
 
     def _tested_on_one(self, keys: Int64s, event: Event) -> Truths:
         """What tests say of one event without lists."""
         trial = AttributeTrial(event, NO_TAXONOMIES, LIMITS)
-        literals = (self.literals[test] for test in (keys >> 32).tolist())
-        truths = [trial.truth(node, None) == int(positive) for node, positive in literals]
-        return np.array(truths, np.int8)
+        tests = (keys >> 32).tolist()
+        known: dict[int, int] = {}
+        for each in self._pattern_sets if len(tests) > FEW else ():
+            if each.pays(keys >> 32):
+                text = single_value(event.attributes, each.path)
+                truth = FALSE if isinstance(text, str) else UNKNOWN
+                known |= dict.fromkeys(each.tests.tolist(), truth)
+                if isinstance(text, str):
+                    known |= dict.fromkeys(each.found_in(text), TRUE)
+        said = np.empty(len(tests), np.int8)
+        for place, test in enumerate(tests):
+            node, positive = self.literals[test]
+            truth = known[test] if test in known else trial.truth(node, None)
+            said[place] = truth == int(positive)
+        return said
+
+    @lazy
+    def _pattern_sets(self) -> list[PatternSet]:
+        return list(pattern_sets(self.literals))
 
     def _tested(self, keys: Int64s, points: Points, batch: Batch) -> Truths:
         """What tests say of points, given as test << 32 | point, ascending."""
         test, point = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
         said = np.zeros(len(keys), np.int8)
         texts = Texts(point, points)
+        together = self._tested_together(keys, points, said)
         ends = np.flatnonzero(np.diff(test, append=-1)) + 1
         begin = 0
         for end in ends.tolist():
             literal = self.literals[test[begin]]
-            if isinstance(literal.predicate, TextTest):
+            if together[begin]:
+                pass
+            elif isinstance(literal.predicate, TextTest):
                 texts.add(literal.predicate, literal.positive, begin, end)
             else:
                 said[begin:end] = evaluate_test(literal, point[begin:end], points, batch)
@@ -239,20 +281,42 @@ class Evaluation:
         texts.write(said)
         return said
 
+    def _tested_together(self, keys: Int64s, points: Points, said: Truths) -> Flags:
+        """Write what sets of patterns say; return which of the tests these are."""
+        done = np.zeros(len(keys), bool)
+        for each in self._pattern_sets:
+            if each.pays(keys >> 32):
+                own = np.flatnonzero(np.isin(keys >> 32, each.tests))
+                rows, found = each.found(keys[own], points)
+                positive = np.array([self.literals[test].positive for test in each.tests.tolist()])
+                wanted = positive[np.searchsorted(each.tests, keys[own] >> 32)]
+                known = np.isin(keys[own] & 0xFFFFFFFF, rows)
+                said[own] = known & (np.isin(keys[own], found) == wanted)
+                done[own] = True
+        return done
 
-def _sight_of_one(point: Ranks, found: Sequence[list[int]]) -> Sight:
+
+def _sight_of_one(point: Ranks, found: Sequence[tuple[int, list[int]]], axes: int) -> Sight:
     """What is known of one point."""
-    count = len(found)
+    text = np.full(axes, -1, np.int32)
+    start: list[int] = [0]
+    things: list[int] = []
+    for number, (axis, ranks) in enumerate(found):
+        text[axis] = number
+        things += ranks
+        start.append(len(things))
+    count = len(point) - 1
+    first = np.zeros(axes, np.int64)
     return Sight(
         point,
         len(point),
         1,
-        len(point) - 1,
-        np.zeros(count, np.int32),
+        count,
+        text,
         1,
-        np.arange(count),
-        np.cumsum([0, *map(len, found)]),
-        np.array([rank for each in found for rank in each], np.int32),
+        first,
+        np.array(start),
+        np.array(things, np.int32),
         *_NO_TESTS,
     )
 

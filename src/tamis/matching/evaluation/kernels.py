@@ -10,10 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.arrays.jit import kernel
+from tamis.arrays.jit import brief, kernel
 from tamis.arrays.types import Flags, Int32s, Int64s, Numbers, Offsets, Ranks, Slots, Truths
+from tamis.matching.evaluation.entries import CERTAIN, Entries
 from tamis.matching.evaluation.nodes import EVERY, FOUND, SIDE, SOME, TEST, Nodes
 from tamis.predicates.truth import FALSE, OPEN, TRUE
+
+_LAST = np.iinfo(np.int32).max
 
 
 class Sight(NamedTuple):
@@ -48,7 +51,7 @@ def memory_of(nodes: Nodes) -> Memory:
 
 def forget(memory: Memory, points: int) -> None:
     """Begin with other points, of which nothing is known; there are so many of them."""
-    if memory.clock[1] + points > np.iinfo(np.int32).max:
+    if memory.clock[1] + points > _LAST:
         memory.stamp.fill(0)
         memory.clock[1] = 1
     memory.clock[0] = memory.clock[1]
@@ -96,6 +99,36 @@ def truth_at(nodes: Nodes, node: int, point: int, sight: Sight, memory: Memory) 
             truth = np.int64(OPEN)
         memory.stamp[n], memory.truth[n] = memory.clock[0] + point, truth
     return truth if node >= 0 or truth == OPEN else np.int64(1) - truth
+
+
+@brief(allocates=False)
+def decide_one(
+    entries: Entries,
+    nodes: Nodes,
+    sight: Sight,
+    memory: Memory,
+    condition: Int32s,
+    slots: Slots,
+    keys: Int64s,
+) -> tuple[int, int, int]:
+    """Of conditions that hold for one point, write the slots of those whose formulas are true to
+    the front, and those whose are open to the back; and the tests that these need, as far as there
+    is room. Return how many there are of each."""
+    certain = count = 0
+    back = len(slots)
+    for i in range(len(condition)):
+        slot, node = entries.slot[condition[i]], entries.node[condition[i]]
+        truth = np.int64(TRUE)
+        if node != CERTAIN:
+            truth = truth_at(nodes, node, 0, sight, memory)
+        if truth == TRUE:
+            slots[certain] = slot
+            certain += 1
+        elif truth == OPEN:
+            back -= 1
+            slots[back] = slot
+            count = request(nodes, node, 0, memory, keys, count)
+    return certain, back, count
 
 
 @kernel(allocates=False)

@@ -174,7 +174,7 @@ def _fold_table() -> Int32s:
     return frozen(table, np.int32)
 
 
-@kernel
+@kernel(allocates=False)
 def _fold(offsets: Offsets, data: Bytes, table: Ranks, out: Bytes, ends: Offsets) -> None:
     """Decode UTF-8, fold, encode; a code point takes at most twice the bytes that it took."""
     at = 0
@@ -189,7 +189,7 @@ def _fold(offsets: Offsets, data: Bytes, table: Ranks, out: Bytes, ends: Offsets
         ends[i + 1] = at
 
 
-@kernel
+@kernel(allocates=False)
 def _decode(data: Bytes, at: int) -> tuple[int, int]:
     """The code point at a place of valid UTF-8, and the place behind it."""
     first = int(data[at])
@@ -203,13 +203,13 @@ def _decode(data: Bytes, at: int) -> tuple[int, int]:
     return high | _bits(data, at + 2) << 6 | _bits(data, at + 3), at + 4
 
 
-@kernel
+@kernel(allocates=False)
 def _bits(data: Bytes, at: int) -> int:
     """The six bits of a code point that a byte behind the first one holds."""
     return int(data[at]) & 0x3F
 
 
-@kernel
+@kernel(allocates=False)
 def _encode(code: int, out: Bytes, at: int) -> int:
     """Write a code point as UTF-8; return the place behind it."""
     if code < 0x80:

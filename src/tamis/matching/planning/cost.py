@@ -39,6 +39,8 @@ columns, a pattern in a graph, and the oracle."""
 REMEDY = "add a clause that few events satisfy, such as an equality"
 _MOST_NAMED = 3
 _HARDLY = 1e-9
+_DEAREST = 2e8
+"""More than one event can pay for a subscription: it has at most 100,000 operands."""
 
 
 class Cost(NamedTuple):
@@ -67,6 +69,9 @@ def costly(cover: Cover, limits: Limits) -> Cost | None:
     most = TEST * len(cover.conditions)
     if most <= min(limits.cost, limits.costly) and all(map(_is_plain, cover.conditions)):
         return None  # as most are, which need no closer look
+    chances = map(_Chances(assumes_presence=True).of, cover.conditions)
+    if sum(chances) * _DEAREST <= min(limits.cost, limits.costly):
+        return None  # as rules are that begin with some equalities
     behind = _behind(cover)
     for assumes_presence in (True, False):  # which is quicker to say, and enough for most
         if sum(_costs(cover, behind, assumes_presence)) <= min(limits.cost, limits.costly):

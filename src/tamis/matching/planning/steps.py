@@ -12,14 +12,13 @@ compares the plan with the time of W1 to W7 and fails beyond a factor of three.
 from __future__ import annotations
 
 from tamis.matching.axes.sort import AxisSort
-from tamis.matching.planning.cost import EVALUATION
 from tamis.matching.segments.segment import Segment
 
-EVENT, MATCH = 60.0, 2.0
-"""An event itself, and a pair of it and a subscription."""
+EVENT, EVALUATION, MATCH = 40.0, 60.0, 2.0
+"""An event itself, a condition that holds but does not say all, and a match."""
 READ = {
     AxisSort.NUMBER: 20.0,
-    AxisSort.STRING: 40.0,
+    AxisSort.STRING: 25.0,
     AxisSort.TIMESTAMP: 20.0,
     AxisSort.BOOLEAN: 20.0,
     AxisSort.MIXED: 40.0,

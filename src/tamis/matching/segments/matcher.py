@@ -35,6 +35,8 @@ from tamis.matching.boxes.shapes import Shape
 from tamis.matching.covers.covers import Cover
 from tamis.matching.covers.entrances import divided
 from tamis.matching.doors import Door, DoorView, Entry
+from tamis.matching.evaluation.entries import CERTAIN
+from tamis.matching.evaluation.nodes import EVERY
 from tamis.matching.lines.taxonomy import TermLines
 from tamis.matching.pairs import Hits, hits_of, joined
 from tamis.matching.segments.builder import SegmentBuilder
@@ -45,7 +47,7 @@ from tamis.matching.segments.sample import Sample
 from tamis.matching.segments.segment import Segment
 from tamis.matching.segments.snapshot import NEVER, DatedSegment, Snapshot
 from tamis.matching.segments.statistics import AxisStatistics
-from tamis.matching.segments.view import SieveView
+from tamis.matching.segments.view import SieveView, pointed
 from tamis.matching.setting import Setting, Slot
 from tamis.model.events.event import Event
 from tamis.model.kinds import Value
@@ -55,6 +57,9 @@ LIVE = 4_096
 ASKED = 2_000
 """Questions to the oracle about a live part after which nobody waits until it is full: by then
 events have paid for its freezing."""
+OFTEN = 0.05
+"""Part of all events that may lead to a subscription in vain, before it is worth looking for a
+better cover."""
 _MOMENT = 5e-5
 """Seconds that who changes something waits while segments are merged."""
 _DOOR = "door/"
@@ -138,6 +143,23 @@ class SieveMatcher(Lockable):
         with self._lock:
             self._sample.learn(sample)
             self._wake()
+
+    def often_evaluated(self, sample: Sequence[Batch]) -> list[Slot]:
+        """The conjunctions that many of these events lead to, only to be evaluated."""
+        now = self._everything()
+        found = [np.empty(0, np.int32)]
+        for each in now.segments:
+            slot, node, _ = each.segment.evaluation.entries
+            counts, points = np.zeros(len(slot), np.int64), 0
+            for batch in sample if len(slot) else ():
+                for _, piece, own in pointed(batch, each.segment.axes, each.segment.valued):
+                    points += len(own.ranks)
+                    counts += np.bincount(each.segment.met(own, piece)[1], minlength=len(slot))
+            open_ = np.flatnonzero((counts > OFTEN * points) & (node != CERTAIN) & (node >= 0))
+            found.append(slot[open_[each.segment.evaluation.nodes.kind[node[open_]] == EVERY]])
+        often = distinct(np.concatenate(found))
+        slots: list[Slot] = often[now.died[often] > now.epoch].tolist()
+        return slots
 
     def statistics(self) -> AxisStatistics | None:
         """What is known about events; None if that is nothing."""

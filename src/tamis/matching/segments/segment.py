@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tamis.arrays.sharing import lazy
 from tamis.arrays.string_file import string_arrays, strings_of
-from tamis.arrays.types import Int32s, Slots
+from tamis.arrays.types import Int32s, Numbers, Slots
 from tamis.language.parser import parse
 from tamis.matching.axes.axis import Axis, AxisKey
 from tamis.matching.axes.sort import AxisSort
@@ -31,7 +31,7 @@ from tamis.matching.evaluation.entries import CERTAIN, Candidates, Entries, Verd
 from tamis.matching.evaluation.evaluation import Evaluation
 from tamis.matching.evaluation.nodes import Nodes
 from tamis.matching.lines.taxonomy import TermLines
-from tamis.matching.points.contents import EventSearch
+from tamis.matching.points.contents import EventSearch, FoundThings
 from tamis.matching.points.of_events import Points
 from tamis.matching.points.of_lists import choices_of
 from tamis.matching.points.of_one_event import RANKS, Point, Projection
@@ -101,6 +101,11 @@ class Segment:
 
     def candidates(self, points: Points, batch: Batch) -> Candidates:
         """What the other boxes find, without the pairs that are evaluated to be none."""
+        point, condition, found = self.met(points, batch)
+        return self.evaluation.candidates(point, condition, points, found, batch)
+
+    def met(self, points: Points, batch: Batch) -> tuple[Int32s, Numbers, list[FoundThings]]:
+        """Points and the conditions of the other boxes that they meet, and what was found."""
         found = [each.found.find(points, batch) for each in self.sought]
         hits = [(chunk.event, chunk.slot) for chunk in self.checked.chunks(points.ranks)]
         for sieve, things in zip(self.sought, found):
@@ -108,16 +113,15 @@ class Segment:
         nothing = np.empty(0, np.int32)
         point = np.concatenate([nothing, *(each for each, _ in hits)])
         condition = np.concatenate([nothing, *(each for _, each in hits)])
-        return self.evaluation.candidates(point, condition, points, found, batch)
+        return point, condition, found
 
     def verdicts(self, event: Event, point: Point) -> Verdicts:
         """What the other boxes say of one event, which is one point."""
         conditions, ranks = self.checked.match_one(point), np.frombuffer(point, np.int32)
-        found: list[list[int]] = [[]] * len(self.sought)
-        for number, things in self._search.ranks_in(event) if self.sought else ():
-            found[number] = things
+        found = list(self._search.ranks_in(event)) if self.sought else []
+        for number, things in found:
             conditions += self.sought[number].owners(ranks, things)
-        return self.evaluation.verdicts(conditions, ranks, found, event)
+        return self.evaluation.verdicts(conditions, ranks, found, len(self.sought), event)
 
     def listed(self, event: Event) -> Verdicts | None:
         """What all boxes say of one event with long lists; None if these are too long."""

@@ -37,6 +37,7 @@ FIRST_BLOCK, BLOCK = 4, 128  # events in a block
 PROBES = 2048  # probes in a block, at least one event's
 CURSOR = 4  # integers in a cursor: the event to go on with, and where among its runs
 EVENT, RUN, POSITION, TAKEN = range(CURSOR)
+LAST_STAMP = np.iinfo(np.int32).max
 
 
 class Probes(NamedTuple):
@@ -89,14 +90,14 @@ def make_probes(sieve: Sieve, k: int) -> Probes:
 
 def begin_batch(probes: Probes, events: int) -> None:
     """Set the clock so that no stamp of an earlier batch is taken for one of this."""
-    if probes.clock[1] + events > np.iinfo(np.int32).max:
+    if probes.clock[1] + events > LAST_STAMP:
         probes.stamp.fill(0)
         probes.clock[1] = 1
     probes.clock[0] = probes.clock[1]
     probes.clock[1] += events
 
 
-@kernel
+@kernel(allocates=False)
 def fill_matches(
     sieve: Sieve, points: Points, probes: Probes, cursor: Cursor, limit: int, matches: Matches
 ) -> int:
@@ -118,7 +119,7 @@ def fill_matches(
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def count_matches(sieve: Sieve, points: Points, probes: Probes, counts: Int64s) -> None:
     """Add to `counts` how many boxes contain each point."""
     event = 0
@@ -137,7 +138,7 @@ def count_matches(sieve: Sieve, points: Points, probes: Probes, counts: Int64s) 
         event += events
 
 
-@kernel
+@kernel(allocates=False)
 def enumerate_probes(
     sieve: Sieve, points: Points, event: int, block: int, probes: Probes
 ) -> tuple[int, int]:
@@ -166,7 +167,7 @@ def enumerate_probes(
     return events, n
 
 
-@kernel
+@kernel(allocates=False)
 def look_up(sieve: Sieve, probes: Probes, count: int) -> int:
     """Find the slices of the probes' keys; return how many there are, moved to the front."""
     n = 0
@@ -185,7 +186,7 @@ def look_up(sieve: Sieve, probes: Probes, count: int) -> int:
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def narrow(sieve: Sieve, probes: Probes, count: int) -> int:
     """Cut the slices down to the runs that can match; return how many are not empty."""
     n = 0
@@ -211,7 +212,7 @@ def narrow(sieve: Sieve, probes: Probes, count: int) -> int:
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def search(constant: Packed, start: int, stop: int, value: int) -> int:
     """Return the first place in start..stop whose constant is at least `value`, else stop."""
     length = stop - start
@@ -223,7 +224,7 @@ def search(constant: Packed, start: int, stop: int, value: int) -> int:
     return start
 
 
-@kernel
+@kernel(allocates=False)
 def emit(
     sieve: Sieve, probes: Probes, runs: int, cursor: Cursor, limit: int, matches: Matches, n: int
 ) -> tuple[int, bool]:

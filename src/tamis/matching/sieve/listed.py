@@ -47,7 +47,7 @@ def match_choices(sieve: Sieve, choices: Choices, out: Numbers, seen: Flags) -> 
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def advance(sieve: Sieve, s: int, choices: Choices, chosen: Int32s) -> None:
     """Go on to the next choice from the lists that a signature reads."""
     for j in range(PLACES):
@@ -65,7 +65,7 @@ def advance(sieve: Sieve, s: int, choices: Choices, chosen: Int32s) -> None:
         chosen[g] = 0
 
 
-@kernel
+@kernel(allocates=False)
 def rank_of(a: int, choices: Choices, chosen: Int32s) -> np.int64:
     """The rank on an axis, under the choices that were made."""
     g = choices.group[a]
@@ -74,7 +74,7 @@ def rank_of(a: int, choices: Choices, chosen: Int32s) -> np.int64:
     return np.int64(choices.rank[choices.start[a] + chosen[g]])
 
 
-@kernel
+@kernel(allocates=False)
 def look_up_choice(
     sieve: Sieve, s: int, choices: Choices, chosen: Int32s, out: Numbers, seen: Flags, n: int
 ) -> int:
@@ -109,7 +109,7 @@ def look_up_choice(
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def holds(sieve: Sieve, row: int, width: int, choices: Choices, chosen: Int32s) -> bool:
     """Tell whether the tests of a box hold, those on lists that are free under some choice."""
     for t in range(width):
@@ -134,7 +134,7 @@ def holds(sieve: Sieve, row: int, width: int, choices: Choices, chosen: Int32s) 
     return True
 
 
-@kernel
+@kernel(allocates=False)
 def passes(sieve: Sieve, t: int, rank: np.int64) -> bool:
     """Tell whether a rank passes one test."""
     low = np.int64(sieve.tests[t + 1])

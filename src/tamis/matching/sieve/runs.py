@@ -16,21 +16,21 @@ MANY = 16  # boxes in a run from which on it is sifted
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
-@kernel
+@kernel(allocates=False)
 def copy_slots(slot: Slots, out: Slots) -> None:
     """Copy the slots of boxes that need no test."""
     for j in range(len(slot)):
         out[j] = slot[j]
 
 
-@kernel
+@kernel(allocates=False)
 def write_event(out: Int32s, event: int) -> None:
     """Write the event's row beside its matches."""
     for j in range(len(out)):
         out[j] = event
 
 
-@kernel
+@kernel(allocates=False)
 def test_boxes(
     tests: Packed, slot: Slots, row: np.uint64, width: int, point: Ranks, out: Slots
 ) -> int:
@@ -48,7 +48,7 @@ def test_boxes(
 
 # A long run is tested column by column: the first test on all boxes, the second on those that
 # are left. No step has a branch on the data: one that nobody can predict costs more than two tests.
-@kernel
+@kernel(allocates=False)
 def sift_boxes(
     tests: Packed, slot: Slots, row: np.uint64, width: int, point: Ranks, first: UInt16s, out: Slots
 ) -> np.int64:
@@ -76,7 +76,7 @@ def sift_boxes(
     return np.int64(left)
 
 
-@kernel
+@kernel(allocates=False)
 def count_boxes(tests: Packed, boxes: int, row: np.uint64, width: int, point: Ranks) -> int:
     """Return how many of some boxes, from a row of tests on, pass their tests."""
     n = 0
@@ -91,14 +91,14 @@ def count_boxes(tests: Packed, boxes: int, row: np.uint64, width: int, point: Ra
 
 # An interval takes one comparison of unsigned integers: what lies below `low` wraps around, and
 # so does the -1 of an absent attribute. Unsigned indices also spare Numba's test for negative ones.
-@kernel
+@kernel(allocates=False)
 def passes_test(tests: Packed, t: np.uint64, point: Ranks) -> bool:
     """Tell whether a point passes one test: attribute, low, high - low."""
     rank = np.uint64(np.int64(point[tests[t]]))
     return bool(rank - np.uint64(tests[t + ONE]) <= np.uint64(tests[t + TWO]))
 
 
-@kernel
+@kernel(allocates=False)
 def drop_repeated(out: Slots, stamp: Int32s, event: int) -> int:
     """Keep the first box of each slot for this event; return how many are left in front."""
     n = 0

@@ -77,7 +77,7 @@ def make_subsets() -> Subsets:
     )  # fmt: skip
 
 
-@kernel
+@kernel(allocates=False)
 def encode_candidates(b: int, boxes: Boxes, constraints: Constraints, work: Subsets) -> int:
     """Write codes and costs of the candidate signatures of box b; return how many."""
     first, stop = boxes.start[b], boxes.start[b + 1]
@@ -99,7 +99,7 @@ def encode_candidates(b: int, boxes: Boxes, constraints: Constraints, work: Subs
     return n
 
 
-@kernel
+@kernel(allocates=False)
 def is_pure(code: int) -> bool:
     """Tell whether the access implies every constraint in the code."""
     implied = code >> 5 & 3 != BETWEEN
@@ -108,7 +108,7 @@ def is_pure(code: int) -> bool:
     return bool(implied)
 
 
-@kernel
+@kernel(allocates=False)
 def extend_subset(
     subset: int, bit: int, c: int, boxes: Boxes, constraints: Constraints, work: Subsets
 ) -> None:
@@ -134,7 +134,7 @@ def extend_subset(
         work.chance[subset] = work.chance[rest] * constraints.presence[a]
 
 
-@kernel
+@kernel(allocates=False)
 def pick_constraints(first: int, stop: int, constraints: Constraints, pick: Int64s) -> int:
     """Write the most selective constraints of a box, in the order of `Subsets`; return how many."""
     count = 0
@@ -160,7 +160,7 @@ def pick_constraints(first: int, stop: int, constraints: Constraints, pick: Int6
     return count
 
 
-@kernel
+@kernel(allocates=False)
 def comes_before(c: int, d: int, constraints: Constraints) -> bool:
     """Tell whether constraint c stands before d: equalities as they are, then ranges by chance."""
     if constraints.kind[d] == EQUAL:
@@ -168,7 +168,7 @@ def comes_before(c: int, d: int, constraints: Constraints) -> bool:
     return bool(constraints.kind[c] == EQUAL or constraints.chance[c] < constraints.chance[d])
 
 
-@kernel
+@kernel(allocates=False)
 def encode_range(c: int, boxes: Boxes, constraints: Constraints) -> np.int64:
     """Return the lower part of a code, for the range constraint c."""
     kind = np.int64(constraints.kind[c])
