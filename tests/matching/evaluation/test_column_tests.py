@@ -82,6 +82,15 @@ def pairs(engine: tamis.Engine, source: Any) -> list[tuple[int, str]]:
     return found
 
 
+def refuse_oracle(engine: tamis.Engine, texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(slot: int) -> Any:
+        raise AssertionError(f"the oracle was asked about {texts[slot]}")
+
+    matcher = engine.subscriptions.index.matcher
+    setting: Setting = matcher._setting
+    monkeypatch.setattr(matcher, "_setting", setting._replace(expressions=refuse))
+
+
 @pytest.mark.parametrize(
     "rows", [ROWS, NUMBERS, LISTS, STRUCTS], ids="text numbers lists structs".split()
 )
@@ -91,14 +100,7 @@ def test_columns_and_events_as_the_oracle_says(
     sieve, scan = engines()
     expected = pairs(scan, rows)
     table = pa.Table.from_pylist(rows)
-
-    def refuse(slot: int) -> Any:
-        raise AssertionError(f"the oracle was asked about {TEXTS[slot]}")
-
-    setting: Setting = sieve.subscriptions.index.matcher._setting
-    monkeypatch.setattr(
-        sieve.subscriptions.index.matcher, "_setting", setting._replace(expressions=refuse)
-    )
+    refuse_oracle(sieve, TEXTS, monkeypatch)
     assert pairs(sieve, rows) == expected
     assert pairs(sieve, table) == expected
     assert pairs(sieve, table.slice(1)) == [(row - 1, id) for row, id in expected if row]
@@ -142,6 +144,23 @@ def test_what_a_missing_list_does_not_contain_is_unknown(monkeypatch: pytest.Mon
     for events in (rows, table):
         assert list(engine.match_batch(events).pairs()) == [(1, "x"), (3, "x")]
     assert [engine.match(row) for row in rows] == [[], ["x"], [], ["x"]]
+
+
+def test_more_tests_than_there_was_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is room for two tests per candidate, and these two candidates need five, so they are
+    collected twice. The formulas share parts: what is remembered of these is about the last row."""
+    texts = ["k = 1 and (a < b or c < d or e < f)", "k = 2 and (a < b or c < d)"]
+    sieve, scan = tamis.Engine(), tamis.Engine(matcher="scan")
+    for engine in (sieve, scan):
+        engine.subscribe_many({text: text for text in texts})
+        engine.settle()
+    numbers = {"a": 2, "b": 1, "c": 2, "d": 1, "e": 2, "f": 1}  # all tests must be made
+    rows: list[dict[str, Any]] = [{"k": 1, **numbers}, {"k": 2, **numbers, "d": 3}]
+    expected = pairs(scan, rows)
+    assert expected == [(1, texts[1])]
+    refuse_oracle(sieve, texts, monkeypatch)
+    assert pairs(sieve, rows) == expected
+    assert pairs(sieve, pa.Table.from_pylist(rows)) == expected
 
 
 def test_after_save_and_load(tmp_path: Any) -> None:

@@ -217,7 +217,6 @@ class Evaluation:
         truth = np.empty(len(point), np.int8)
         if evaluate(self.nodes, sight, memory, point, node, truth) and self.literals:
             open_ = np.flatnonzero(truth == OPEN)
-            forget(memory, sight.points)
             keys = self._requests(sight, memory, point[open_], node[open_])
             if len(keys):
                 keys = distinct(keys)
@@ -232,11 +231,12 @@ class Evaluation:
     def _requests(self, sight: Sight, memory: Memory, point: Int32s, node: Numbers) -> Int64s:
         """The tests that open candidates need, as test << 32 | point."""
         keys = np.empty(2 * len(point), np.int64)
-        count = collect_requests(self.nodes, sight, memory, point, node, keys)
-        while count > len(keys):  # what is known by now may need other tests, and fewer
-            keys = np.empty(count, np.int64)
+        while True:
+            forget(memory, sight.points)  # a whole's parts may be remembered for a later point
             count = collect_requests(self.nodes, sight, memory, point, node, keys)
-        return keys[:count]
+            if count <= len(keys):
+                return keys[:count]
+            keys = np.empty(count, np.int64)
 
     def _tested_on_one(self, keys: Int64s, event: Event) -> Truths:
         """What tests say of one event without lists."""
