@@ -77,7 +77,7 @@ def _connection(url: str, name: str) -> tuple[Callable[[], Any], str]:
             ) from error
         return (lambda: psycopg.connect(url)), "%s"
     raise SettingsError(
-        f"queries.{name}.database: {url[:200]!r} is no database: write sqlite:///file.db or "
+        f"queries.{name}.database: {url[:200]!r} is not a database: write sqlite:///file.db or "
         "postgresql://…"
     )
 
