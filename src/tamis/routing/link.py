@@ -28,6 +28,8 @@ Thing = tuple[str, str]
 """``"s"`` or ``"a"``, and the id of a subscription or an advertisement."""
 SUBSCRIPTION, ADVERTISEMENT, SYNC = "s", "a", "!"
 KINDS = ADVERTISEMENT, SUBSCRIPTION
+REPEATS = 100
+"""Messages that are sent again in each ``retry``, at least, if so many wait for too long."""
 
 
 @dataclass(slots=True)
@@ -64,6 +66,9 @@ class Link:
         self.events: OrderedDict[str, PendingMessage] = OrderedDict()
         self._due: deque[tuple[float, int | str]] = deque()
         """When what waits is to be sent again; ends with the latest."""
+        self._round = float("-inf")
+        self._repeats = self._answers = 0
+        """Messages that may be sent again, and those that were acknowledged, in this round."""
         self._heard: dict[Thing, int] = {}
         """The numbers of things heard, those below the floor left out."""
         self._heard_numbers: list[tuple[int, Thing]] = []
@@ -144,17 +149,26 @@ class Link:
                 self.publish(now, id, event, waiting.message.path)
 
     def retry(self, now: float, timing: Timeouts) -> None:
-        """Send again what waits for too long."""
+        """Send again what waits for too long, the oldest first.
+
+        A neighbour that is late has not lost thousands of messages: to send it all of them again
+        would make it later still, until no answer comes in time. So in each round it gets twice as
+        many as it acknowledged in the round before.
+        """
         if self.peer == NO_SESSION:
             if now - self.hello >= timing.retry:
                 self.hello = now
                 self.post(Verb.HELLO)
             return
-        while self._due and now - self._due[0][0] >= timing.retry:
+        if now - self._round >= timing.retry:
+            self._round, self._repeats = now, max(REPEATS, 2 * self._answers)
+            self._answers = 0
+        while self._repeats and self._due and now - self._due[0][0] >= timing.retry:
             sent, key = self._due.popleft()
             waiting = self.events.get(key) if isinstance(key, str) else self.waiting.get(key)
             if waiting is None or waiting.last != sent:
                 continue
+            self._repeats -= 1
             waiting.last = now
             self._due.append((now, key))
             old = waiting.message
@@ -167,11 +181,19 @@ class Link:
         event = next(iter(self.events.values()), None)
         return min((each.first for each in (change, event) if each), default=float("inf"))
 
+    def arrived(self, id: str) -> bool:
+        """Take note of an acknowledgement of an event; whether it was waited for."""
+        if self.events.pop(id, None) is None:
+            return False
+        self._answers += 1
+        return True
+
     def acknowledged(self, message: Message) -> None:
         """Take note of an acknowledgement of a change."""
         waiting = self.waiting.pop(message.version, None)
         if waiting is None:
             return
+        self._answers += 1
         self._subscribing -= waiting.message.verb == Verb.SUBSCRIBE
         while self._lowest <= self.version and self._lowest not in self.waiting:
             self._lowest += 1

@@ -167,7 +167,7 @@ class Overlay:
         elif message.verb == Verb.ACKNOWLEDGE:
             if message.version:
                 link.acknowledged(message)
-            elif link.events.pop(message.id, None) is not None:
+            elif link.arrived(message.id):
                 self._relay.arrived(message.id, link.neighbour)
         elif message.verb == Verb.PUBLISH:
             assert message.event is not None
