@@ -28,6 +28,25 @@ pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
 )
 
+SYMBOLS = """
+import os
+import numpy as np
+from tamis.arrays.jit import kernel
+
+def sorted_once(numbers):
+    numbers.sort()
+
+child = os.fork()
+compiled = kernel(sorted_once)
+compiled(np.array([2, 1]))
+text = next(iter(compiled.inspect_llvm().values()))
+names = [line for line in text.splitlines() if line.startswith("define") and "run_quicksort" in line]
+assert names
+os.write(1, (names[0].split("@")[1].split("(")[0] + "\\n").encode())
+if child:
+    os.waitpid(child, 0)
+"""
+
 
 def run(code: str, cache: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
@@ -48,3 +67,11 @@ def test_first_use_is_announced_and_the_second_is_quick(tmp_path: Path) -> None:
 def test_where_nothing_can_be_kept_it_is_compiled_each_time(tmp_path: Path) -> None:
     assert "compiling the kernels" in run(WITHOUT_CACHE + MATCH, tmp_path).stderr
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_no_two_processes_give_one_name_to_what_they_compile(tmp_path: Path) -> None:
+    """What they compiled for the cache is loaded into one process: each name must mean one thing."""
+    names = [name for _ in range(2) for name in run(SYMBOLS, tmp_path).stdout.split()]
+    assert len(names) == 4
+    assert len(set(names)) == 4, "processes and their forks count from the same number"

@@ -7,6 +7,7 @@ install, a worker without a home); then the kernel is compiled once a process in
 
 import logging
 import os
+import secrets
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar, overload
@@ -15,10 +16,18 @@ import numba
 import numpy as np
 from numba import carray, config, types  # type: ignore[attr-defined]
 from numba.core import cgutils
+from numba.core.bytecode import FunctionIdentity
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from tamis.arrays.types import Int64s
+
+FunctionIdentity._unique_ids = iter(partial(secrets.randbits, 64), None)  # type: ignore[assignment]
+"""Numba counts the functions that it compiles in each process, and tells those of one name apart by
+these numbers alone, such as the many helpers of ``sort``. Two processes that compile side by side
+give one number to different functions. A process that loads both from the cache then calls one in
+place of the other, and accesses memory that is not its own (numba/numba#10486). Numbers drawn at
+random differ in all processes, also after a fork."""
 
 _announced = False
 _LOG = logging.getLogger("tamis")
