@@ -134,7 +134,7 @@ def test_what_operators_reach_is_said_by_the_settings(
         ({"services": {"mob": 3}}, r"\[broker.services.mob\]"),
         ({"services": 3}, r"\[broker.services.NAME\]"),
         ({"queries": {"q": {"databse": "x"}}}, "queries.q.databse; there are database"),
-        ({"queries": {"q": {"database": "x", "attribute": "a", "sql": "{}"}}}, "no database"),
+        ({"queries": {"q": {"database": "x", "attribute": "a", "sql": "{}"}}}, "not a database"),
         ({"queries": {"q": {"database": 3, "attribute": "a", "sql": "{}"}}}, "must be a str"),
         (
             {"queries": {"q": {"database": "sqlite:///x", "attribute": "a", "sql": "select"}}},
