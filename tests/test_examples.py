@@ -113,7 +113,7 @@ def test_protobuf(tmp_path: Path) -> None:
     pairs = [["o1", "cheap"], ["o2", "red"], ["o3", "large"]]
     assert [row for row in rows(matches) if len(row) == 2][:3] == pairs
     assert "unknown" in rejected
-    assert "no JSON: " in rejected
+    assert "not valid JSON: " in rejected
 
 
 @pytest.mark.timeout(600)
@@ -136,7 +136,7 @@ def test_declarative_pipeline(tmp_path: Path) -> None:
     ]
     (row,) = pq.read_table(folder / "spark-warehouse" / "rejected").to_pylist()
     assert row["text"].startswith('{"id": "o4"')
-    assert row["reason"].startswith("no JSON: ")
+    assert row["reason"].startswith("not valid JSON: ")
 
 
 def run_declared(folder: Path, java: str) -> None:
